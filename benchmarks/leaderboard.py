@@ -28,7 +28,7 @@ from benchmarks.harness import row
 from benchmarks.pages import FLAGS, chromium, served
 from sparkpub.review.dataset import load
 from sparkpub.site.build import publish
-from sparkpub.site.content import SiteOptions, relative
+from sparkpub.site.content import ROOT, SiteOptions
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import tree
 from sparkpub.site.pages.templating import Templates
@@ -151,8 +151,10 @@ def ours(folder: Path, data: Path) -> Path:
         page = folder / "site" / f"{uri}.html"
         html = page.read_text()
         (empty,) = EMPTY.findall(html)
-        body = "".join(made[f"{uri}.md"].blocks.values())
-        page.write_text(html.replace(empty, relative(body, root)))
+        source = made[f"{uri}.md"]
+        assert not isinstance(source, bytes | Path)
+        body = "".join(source.blocks.values())
+        page.write_text(html.replace(empty, body.replace(ROOT, root)))
     return folder / "site"
 
 

@@ -14,7 +14,7 @@ from sparkpub.site import manual, starter
 from sparkpub.tools import language as mapping
 
 ROOT = Path(__file__).parent.parent
-MAPPINGS = Path(mapping.__file__).parent / "tools"
+MAPPINGS = Path(mapping.__file__).parent
 RIGHT = {
     "matrix": [*ROOT.glob("matrix/*.yaml"), *starter.FILES.glob("matrix/*.yaml")],
     "claims": [starter.FILES / "site_src/claims.yaml"],

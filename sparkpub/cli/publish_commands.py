@@ -173,9 +173,9 @@ def render(
     options = SiteOptions(commits=commits, **given)
     dataset = load(*folders)
     refuse(dataset, options)
-    tree = build(dataset, options)
-    files, written = disk.write(tree, out)
-    assets = disk.page_assets(tree)
+    site = build(dataset, options)
+    files, written = disk.write(site, out)
+    assets = disk.page_assets(site.files)
     print_as(
         as_json,
         lambda: {"files": files, "written": written, "assets": list(assets)},

@@ -2,7 +2,6 @@
 
 import gc
 import itertools
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -72,7 +71,7 @@ def check(
         text = partial(reviewing.as_text, found, fail_on, verbose=verbose)
         if github:
             text = partial(annotations.of_review, found)
-        print_as(as_json, lambda: json.loads(reviewing.as_json(found)), text)
+        print_as(as_json, partial(reviewing.document, found), text)
         failed = found.unacknowledged(fail_on)
     except SparkpubError as error:
         if github:

@@ -27,7 +27,7 @@ def absent(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
         place, around = client_place(matrix.environments[environment])
         lines |= dict.fromkeys(no_client(place, around, options, environment))
         lines |= dict.fromkeys(_no_module(place, around, options))
-        server = matrix.workloads[workload].running_server
+        server = options.running_server
         if server is not None and _reached(matrix, environment, server):
             servers[server] = None
     for server in servers:

@@ -220,16 +220,17 @@ class Gatekeeper:
         wanted: GateValue = getattr(self._gates, name)
         return None if wanted is False else wanted
 
-    def _read(self, column: str, sensor: Callable[[Gpus], Any]) -> tuple[Any, str]:
+    def _read(self, column: str) -> tuple[Any, str]:
+        """A reading of the GPUs together, or None and why there is none."""
         if self._gpus is None:
             return None, self._why
-        value = sensor(self._gpus)
+        value = self._gpus.columns()[column]
         if value is None:
             return None, self._gpus.reasons[column]
         return value, ""
 
     def _temperature(self) -> tuple[GateValue, str]:
-        return self._read("gpu_temp_celsius", Gpus.temperature)
+        return self._read("gpu_temp_celsius")
 
     def _cpu_percent(self) -> tuple[GateValue, str]:
         load = self._cpu.percent()
@@ -248,12 +249,14 @@ class Gatekeeper:
         return round(share, 2), f"MemAvailable of the machine: {why}"
 
     def _exclusive(self) -> tuple[GateValue, str]:
-        pids, reason = self._read("gpu_processes", Gpus.processes)
+        if self._gpus is None:
+            return None, self._why
+        pids = self._gpus.processes()
         if pids is None:
-            return None, reason
+            return None, self._gpus.reasons["gpu_processes"]
         others = {pid for pid in pids if not self._is_servers(pid)}
         if not others:
-            return True, reason
+            return True, ""
         return False, f"the GPU is in use by {other_processes(len(others))}"
 
     def _is_servers(self, pid: int) -> bool:
@@ -266,8 +269,8 @@ class Gatekeeper:
         return round(shutil.disk_usage(self._data).free / GIB, 2), ""
 
     def _performance_state(self) -> tuple[GateValue, str]:
-        column, wanted = "gpu_performance_state", self._gates.performance_state
-        value, reason = self._read(column, lambda gpus: gpus.columns()[column])
+        wanted = self._gates.performance_state
+        value, reason = self._read("gpu_performance_state")
         if value is not None and wanted is None:
             reason = "read for the record; the matrix sets no condition"
         elif value not in (None, wanted):

@@ -21,8 +21,6 @@ from sparkpub.record.text import counted
 _ATTEMPTS = 3
 _HOOKED = ("commit", "push")
 """Where the owner's hooks are called."""
-_OF_REBASE = ("rebase-merge", "rebase-apply")
-"""What is in the repository while a rebase is halted (git-rebase(1))."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +41,13 @@ class Repository:
             raise GitError(f"git ignores {folder}")
         return repository
 
-    def refuse_rebase(self) -> None:
-        """Raise GitError while a rebase is halted: `git rebase --abort` would take every commit made meanwhile away."""
-        for name in _OF_REBASE:
-            place = self.root / self._run("rev-parse", "--git-path", name).strip()
-            if place.exists():
-                raise GitError(
-                    "a rebase is halted, and to abort it would remove the runs committed meanwhile; end it with "
-                    "git rebase --continue or --abort"
-                )
-
     def commit(self, paths: Sequence[Path], message: str) -> None:
         """Commit exactly these files, as `git commit --only` does: what else is staged or edited stays as it is.
 
-        Raises GitError; the index is then as before.
+        Raises GitError; the index is then as before. So it is where HEAD is detached, as while a rebase is halted:
+        whoever switches back to a branch takes what was committed meanwhile away.
         """
-        self.refuse_rebase()
+        self.branch()
         names = [f":(literal){path.resolve().relative_to(self.root)}" for path in paths]
         new = [
             name for name in names if not self._run("ls-files", "--cached", "--", name)
@@ -107,7 +96,7 @@ class Repository:
             return self._run("symbolic-ref", "--quiet", "--short", "HEAD").strip()
         except GitError:
             raise GitError(
-                "HEAD is detached, so that commits belong to no branch; git switch to one"
+                "HEAD is detached, so that commits belong to no branch; git switch to one, or end the rebase"
             ) from None
 
     def push(self) -> None:
@@ -228,7 +217,6 @@ class Committer:
     def _look_ahead(self, repository: Repository) -> None:
         """Say now what would make commits or pushes useless in the morning."""
         try:
-            repository.refuse_rebase()
             branch = repository.branch()
         except GitError as error:
             self._progress.line(f"git: {error}")

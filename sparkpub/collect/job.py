@@ -9,12 +9,11 @@ from typing import Any
 from sparkpub.collect import endpoints
 from sparkpub.collect.environments import ENVIRONMENTS, client_place
 from sparkpub.collect.environments.base import Environment
-from sparkpub.plan.address import port_of
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
-from sparkpub.plan.workloads.base import Command, RunCase, Workload
+from sparkpub.plan.workloads.base import Command, RunCase, RunningServer, Workload
 
 
 @dataclass(frozen=True)
@@ -66,15 +65,14 @@ class Job:
         return None if named == "all" else named
 
     @property
-    def port(self) -> int | None:
-        """Where the server answers that was there before the run; None where it measures no such server."""
-        server = self.asked.running_server
-        return None if server is None else port_of(server.url)
+    def running_server(self) -> RunningServer | None:
+        """The server that was there before the run; None where it measures no such server."""
+        return self.asked.running_server
 
     @property
     def elsewhere(self) -> bool:
         """Whether the run measures a server of another machine: this one's sensors say nothing of it."""
-        server = self.asked.running_server
+        server = self.running_server
         return server is not None and not endpoints.is_here(server.url)
 
     @cached_property

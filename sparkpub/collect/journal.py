@@ -59,7 +59,7 @@ def begin(
     """Note a run that is about to start; returns its own folder. The campaign's folder exists. `outputs` are the files
     that the command will write, by role, and `redactor` is the run's own.
 
-    Raises CollectError where another run lies there that has no record yet, files that cannot be removed, or a link.
+    Raises CollectError where another run lies there that has no record yet, or what cannot be removed, as a link.
     """
     place = folder / FOLDER
     other = _without_record(folder)
@@ -143,11 +143,7 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
 
 
 def _without_record(folder: Path) -> Record | None:
-    """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version.
-
-    Raises CollectError where something else is in the place of the run's folder.
-    """
-    workdir.refuse_planted(folder / FOLDER)
+    """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version."""
     draft = None
     with suppress(OSError, ValueError):
         draft = Record.model_validate_json(outside.content(folder / FOLDER / DRAFT))
@@ -299,12 +295,17 @@ def seal(
 
 def _output(work: Path, name: str, redactor: Redactor) -> tuple[bytes, int] | None:
     """A file the command wrote, redacted, and how many bytes of its middle were cut: of a large one the beginning and
-    the end are kept. Links are not followed: the command may be anybody's."""
+    the end are kept. Links are not followed, nor pipes waited for: the command may be anybody's."""
     path = work / name
-    inside = path.resolve().is_relative_to(work.resolve())
-    if path.is_symlink() or not path.is_file() or not inside:
+    if not path.resolve().is_relative_to(work.resolve()):
         return None
-    with path.open("rb") as handle:
+    try:
+        opened = outside.opened(path, os.O_NOFOLLOW)
+    except PermissionError:
+        raise
+    except (OSError, outside.UnfitError):
+        return None
+    with opened as handle:
         size = os.fstat(handle.fileno()).st_size
         if size <= CAP:
             return redactor.content(handle.read(CAP)), 0

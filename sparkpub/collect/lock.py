@@ -50,11 +50,12 @@ def name() -> str:
 @contextmanager
 def locked(campaign: str, folder: Path) -> Iterator[None]:
     """Held while collecting. Raises CollectError where somebody else has it."""
-    state.refuse_foreign()
     owner: dict[str, object] = {"campaign": campaign, "folder": str(folder.resolve())}
-    with _held(name()) as taken:
-        if taken is None:
-            raise _refusal()
+    with socket.socket(socket.AF_UNIX, KIND) as taken:
+        try:
+            taken.bind(f"\0{name()}")
+        except OSError as error:
+            raise _refusal(error) from None
         taken.listen()
         answering = threading.Thread(target=_answer, args=(taken, owner), daemon=True)
         answering.start()
@@ -65,33 +66,17 @@ def locked(campaign: str, folder: Path) -> Iterator[None]:
             answering.join()
 
 
-def _refusal() -> CollectError:
+def _refusal(error: OSError) -> CollectError:
     """Why there is no lock to have, with whoever has it."""
-    other = holder() or {}
-    campaign = other.get("campaign", "unknown")
-    who = f"process {other.get('pid', 'unknown')} of {other.get('user', 'unknown')}"
-    return CollectError(
-        f"another collector runs on this machine: {who}, campaign {campaign}",
-        where=f"socket @{name()}",
-        remedy=_REMEDY,
-    )
-
-
-@contextmanager
-def _held(wanted: str) -> Iterator[socket.socket | None]:
-    """A socket with a name of which there is one on the machine; None where somebody else has the name."""
-    with socket.socket(socket.AF_UNIX, KIND) as bound:
-        taken_by_us = True
-        try:
-            bound.bind(f"\0{wanted}")
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                what = f"the machine's lock cannot be taken: {error.strerror}"
-                remedy = "allow the collector sockets of the family AF_UNIX"
-                where = f"socket @{wanted}"
-                raise CollectError(what, where=where, remedy=remedy) from None
-            taken_by_us = False
-        yield bound if taken_by_us else None
+    if error.errno == errno.EADDRINUSE:
+        other, unknown = holder() or {}, "unknown"
+        who = f"process {other.get('pid', unknown)} of {other.get('user', unknown)}"
+        what = f"another collector runs on this machine: {who}, campaign {other.get('campaign', unknown)}"
+        remedy = _REMEDY
+    else:
+        what = f"the machine's lock cannot be taken: {error.strerror}"
+        remedy = "allow the collector sockets of the family AF_UNIX"
+    return CollectError(what, where=f"socket @{name()}", remedy=remedy)
 
 
 def _answer(listener: socket.socket, owner: dict[str, object]) -> None:

@@ -171,7 +171,7 @@ def look(
         said[pages.SHOW] = pages.shown(url, chosen)
     try:
         answer = pages.answer(url, chosen)
-    except pages.NoAnswerError as error:
+    except pages.StopError as error:
         what = f"{chosen} gave no answer: {error}"
         raise CollectError(what, where=url, remedy="look at the server's log") from None
     none = pages.no_answer(answer["text"])

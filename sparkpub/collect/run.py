@@ -43,7 +43,6 @@ from sparkpub.record.record import (
     Container,
     Event,
     Gate,
-    Isolation,
     Machine,
     MetricValue,
     Moment,
@@ -98,8 +97,6 @@ class Run:
         self.exit: Exit | None = None
         self.stopped: tuple[Status, str] | None = None
         """Why the collector ended the run, or could not start it: status and reason."""
-        self.isolation: Isolation | None = None
-        self.argv = job.command.argv
         self.launched_epoch = 0.0
         self.ended = datetime.now(UTC)
         self.duration = 0.0
@@ -195,7 +192,7 @@ class Run:
             self.station.matrix.telemetry.interval,
             self.job.gpus,
             None if tree is None else tree.pid,
-            port=self.job.port,
+            tenants=self.job.running_server is not None,
         ) as sampler:
             for row in sampler.fresh():
                 self.watch.sample(row)
@@ -219,7 +216,7 @@ class Run:
                 raise
             finally:
                 running.close()
-        self.argv, self.isolation = running.argv, running.isolation
+        self.fields |= {"argv": running.argv, "isolation": running.isolation}
         for text in clocks_parted(clocks, Clocks.now()):
             self.watch.note("note", text)
         log.close()
@@ -229,7 +226,7 @@ class Run:
         self.measuring_began = None if log.began is None else log.began - launched
         self.measuring_ended = None if log.ended is None else log.ended - launched
         self.telemetry = sampling.read(path)
-        if self.server is None and self.job.port is None:
+        if self.server is None and self.job.running_server is None:
             self.watch.left_behind(self.telemetry)
         self.watch.kernel(self.duration)
 
@@ -329,7 +326,6 @@ class Run:
             "status_reason": reason,
             "ended": Moment.at(self.ended),
             "duration_seconds": round(self.duration, 6),
-            "argv": self.argv,
             "exit_code": None if self.exit is None else self.exit.code,
             "observed": observed,
             "metrics": dict(answer.metrics) | sampled,
@@ -338,7 +334,6 @@ class Run:
             "events": (*self.watch.events, *self._noted(answer, status)),
             "container": self._container,
             "machine": self._with_gpus_used(machine),
-            "isolation": self.isolation,
             "memory": sampled_metrics.ledger(
                 self.telemetry, machine.memory_total_gib or 0.0
             ),
@@ -377,7 +372,7 @@ class Run:
             self.telemetry,
             self.duration,
             phases.measured(stretches) or phases.UNKNOWN,
-            served=server is not None or self.job.port is not None,
+            served=server is not None or self.job.running_server is not None,
         )
         if server is not None and server.first_run is None and server.start_seconds:
             found[SERVER_START] = MetricValue(

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.machine import proc
-from sparkpub.collect.machine.listeners import listener
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.record.telemetry import (
@@ -34,16 +33,15 @@ PSS_SHARE = 0.01
 
 class Sampler:
     """Reads one row at a time; knows why a column is empty. `server` is the root process of a server that lives for
-    several runs: it and the run's command are sampled together. `port`: a server that nobody here started answers
-    there, and is what the run measures. Where its process is seen computing, it is the run's, and others on the GPU
-    are strangers; where it is not (in a container, behind a proxy), none that was there before the run is."""
+    several runs: it and the run's command are sampled together. `tenants`: the run measures a server that nobody here
+    started, and what computed before the run is taken for that server's."""
 
     def __init__(
         self,
         indices: list[int] | None = None,
         server: int | None = None,
         *,
-        port: int | None = None,
+        tenants: bool = False,
     ) -> None:
         self.reasons: dict[str, str] = {}
         self._gpus: Gpus | None = None
@@ -55,10 +53,7 @@ class Sampler:
         self._cpu = proc.CpuLoad()
         self._at_baseline: set[int] = set()
         self._server = None if server is None else ProcessTree(server)
-        found = None if port is None else listener(port)
-        self._tenants = port is not None
-        self._listener = None if found is None else ProcessTree(found)
-        self._listener_computes = False
+        self._tenants = tenants
         self._run: ProcessTree | None = None
         self._pss_due = 0.0
         for start in ("cgroup_", "processes_"):
@@ -107,12 +102,8 @@ class Sampler:
 
     def _sampled(self) -> dict[str, Any]:
         """What the GPUs of the run gave together, and where it uses several each of them by itself."""
-        computing = {gpu.indices[0]: gpu.processes() for gpu in self._each}
-        self._look_for_listener(computing)
         each = {
-            gpu.indices[0]: gpu.columns()
-            | self._processes(gpu, computing[gpu.indices[0]])
-            for gpu in self._each
+            gpu.indices[0]: gpu.columns() | self._processes(gpu) for gpu in self._each
         }
         row = over_gpus(list(each.values()))
         if len(each) > 1:
@@ -137,44 +128,32 @@ class Sampler:
             total.pop("cgroup_peak_gib", None)
         return total
 
-    def _look_for_listener(self, computing: Mapping[int, list[int] | None]) -> None:
-        """Whether the server that runs already is seen on a GPU, by itself or by a process that it started."""
-        if self._listener is None or self._listener_computes:
-            return
-        pids = {pid for found in computing.values() for pid in found or ()}
-        self._listener_computes = any(self._listener.owns(pid) for pid in pids)
-        if self._listener_computes:
-            self._at_baseline -= {pid for pid in pids if self._listener.owns(pid)}
-
-    def _processes(self, gpu: Gpus, pids: list[int] | None) -> dict[str, int]:
+    def _processes(self, gpu: Gpus) -> dict[str, int]:
         """Computing processes of a GPU, and those among them that are not the run's.
 
         NVML names processes by the ids of the machine's first process namespace; one that we cannot see is taken for
         the run's own unless it was there before.
         """
+        pids = gpu.processes()
         if pids is None:
             self.reasons["gpu_foreign_processes"] = gpu.reasons["gpu_processes"]
             return {}
         if self._run is None:
-            known = self._server is not None or self._listener_computes
+            known = self._server is not None
             self._at_baseline |= {
                 pid for pid in pids if not known or self._is_foreign(pid)
             }
-        if self._tenants and not self._listener_computes:
-            foreign = {pid for pid in pids if self._is_foreign(pid)} - self._at_baseline
+        foreign = {pid for pid in pids if self._is_foreign(pid)}
+        if self._tenants:
+            foreign -= self._at_baseline
         else:
-            foreign = {
-                pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)
-            }
+            foreign |= self._at_baseline.intersection(pids)
         return {"gpu_processes": len(set(pids)), "gpu_foreign_processes": len(foreign)}
 
     def _is_foreign(self, pid: int) -> bool:
         if not Path(f"/proc/{pid}").exists():
             return False
-        trees = self._trees()
-        if self._listener is not None:
-            trees.append(self._listener)
-        return not any(tree.owns(pid) for tree in trees)
+        return not any(tree.owns(pid) for tree in self._trees())
 
     def _pss(self) -> float | None:
         began = time.monotonic()
@@ -248,7 +227,7 @@ def main() -> None:
     sampler = Sampler(
         settings.get("gpus"),
         settings.get("server"),
-        port=settings.get("port"),
+        tenants=settings.get("tenants", False),
     )
     table = TelemetryFile(Path(settings["path"]), sampler.own_columns)
     interval = float(settings["interval"])

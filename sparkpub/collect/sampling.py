@@ -61,12 +61,12 @@ def sampling(
     gpus: Sequence[int] | None,
     server: int | None = None,
     *,
-    port: int | None = None,
+    tenants: bool = False,
 ) -> Iterator[Sampling]:
     """A sampler that has taken its first baseline sample. Raises CollectError where it does not start.
 
-    `server` is the root process of the server that the run will be a client of; `port` the one where a server answers
-    that nobody here started.
+    `server` is the root process of the server that the run will be a client of; `tenants`: it measures one that nobody
+    here started.
     """
     chosen = None if gpus is None else list(gpus)
     settings = json.dumps(
@@ -75,7 +75,7 @@ def sampling(
             "interval": interval,
             "gpus": chosen,
             "server": server,
-            "port": port,
+            "tenants": tenants,
         }
     )
     with subprocess.Popen(

@@ -32,14 +32,14 @@ PACE = 0.1
 ANSWER_SECONDS = 5.0
 """How long one question may take."""
 KEPT = 1 << 22
-"""Bytes kept of what a server prints while it starts."""
+"""Bytes kept of what a server prints while it starts: half of its beginning, half of its end."""
 
 
 class Heard:
     """What the server prints: kept until its first run, and passed on to the log of the run that it serves."""
 
     def __init__(self) -> None:
-        self._start = bytearray()
+        self._head, self._tail, self._cut = b"", b"", 0
         self._sink: Callable[[bytes], object] = self._keep
 
     def write(self, chunk: bytes) -> None:
@@ -52,11 +52,21 @@ class Heard:
 
     def start(self) -> bytes:
         """What was printed before the first run, with a line end."""
-        content = bytes(self._start)
+        content = self._head
+        if self._cut:
+            content += (
+                b"\n[sparkpub: %d bytes cut here: what a server prints at its start is capped]\n"
+                % self._cut
+            )
+        content += self._tail
         return content if not content or content.endswith(b"\n") else content + b"\n"
 
     def _keep(self, chunk: bytes) -> None:
-        self._start += chunk[: KEPT - len(self._start)]
+        room = KEPT // 2 - len(self._head)
+        self._head += chunk[:room]
+        tail = self._tail + chunk[room:]
+        gone = max(0, len(tail) - KEPT // 2)
+        self._tail, self._cut = tail[gone:], self._cut + gone
 
 
 class LiveServer:
@@ -167,7 +177,7 @@ class LiveServer:
             return
         try:
             found = pages.answer(url, names[0])
-        except pages.NoAnswerError:
+        except pages.StopError:
             return
         self.answer = " ".join(found["text"].split())
         none = pages.no_answer(found["text"])

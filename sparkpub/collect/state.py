@@ -5,18 +5,13 @@ two lines that need no platformdirs.
 """
 
 import os
-import stat
-from contextlib import suppress
 from pathlib import Path
 
-from sparkpub.collect import invoker
 from sparkpub.record import outside
-from sparkpub.record.errors import CollectError
 
 VARIABLE = "SPARKPUB_STATE"
 NOTE = "status.json"
 """What the collector does now."""
-_PRIVATE = 0o700
 
 
 def leases_of(campaign: str) -> str:
@@ -37,40 +32,6 @@ def folder() -> Path:
     )
 
 
-def refuse_foreign() -> None:
-    """Make the folder of the notes, for its owner alone. Raises CollectError for one of another user, or in which
-    others may write: what the next collector undoes, under root with its rights, stands in them."""
-    place = folder()
-    with suppress(
-        OSError
-    ):  # who has no home can keep no notes, and says so where one is needed
-        place.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-    try:
-        found = place.stat()
-    except OSError:
-        return
-    owners = {0, os.geteuid()}
-    behind_sudo = invoker.user()
-    if behind_sudo is not None:
-        owners.add(behind_sudo.pw_uid)
-    if found.st_uid not in owners or not stat.S_ISDIR(found.st_mode):
-        what = "the collector's notes would lie with another user, or in no folder"
-        remedy = f"set {VARIABLE} to a folder of your own"
-        raise CollectError(what, where=str(place), remedy=remedy)
-    if os.environ.get(VARIABLE):
-        # It may be a folder that others need as it is, such as /tmp: its mode is not ours to change.
-        _refuse_open(place, found.st_mode)
-    elif found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) != _PRIVATE:
-        place.chmod(_PRIVATE)
-
-
-def _refuse_open(place: Path, mode: int) -> None:
-    if mode & (stat.S_IWGRP | stat.S_IWOTH):
-        what = "other users may write where the collector's notes would lie"
-        remedy = f"set {VARIABLE} to a folder of your own"
-        raise CollectError(what, where=str(place), remedy=remedy)
-
-
 def write(name: str, text: str | None) -> None:
     """Replace a note, or remove it where `text` is None."""
     place = folder() / name
@@ -80,7 +41,7 @@ def write(name: str, text: str | None) -> None:
     # The sampler asks for the folder alone, and has to be there quickly and take little memory.
     from sparkpub.record.store import write_atomic  # noqa: PLC0415
 
-    place.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomic(place, text)
 
 

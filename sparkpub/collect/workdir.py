@@ -7,7 +7,6 @@ collector reaches it.
 
 import os
 import shutil
-import stat
 from pathlib import Path
 
 from sparkpub.record.errors import CollectError
@@ -21,8 +20,8 @@ SHARED = "0777 below the collector's own 0700, for a command that runs as anothe
 
 
 def new(place: Path) -> Path:
-    """A new folder with a private `work` in it; what lay there goes. Raises CollectError where that stays, or where
-    something else than a folder is in its place."""
+    """A new folder with a private `work` in it; what lay there goes. Raises CollectError where that stays, as a link
+    does."""
     remove(place)
     if os.path.lexists(place):
         # A container's root may leave files that are not ours to remove; an old report must never pass for a new one.
@@ -38,25 +37,8 @@ def new(place: Path) -> Path:
 
 
 def remove(place: Path) -> None:
-    """Remove such a folder as far as it goes. Raises CollectError where something else is in its place."""
-    refuse_planted(place)
+    """Remove such a folder as far as it goes; a link is not followed."""
     shutil.rmtree(place, ignore_errors=True)
-
-
-def refuse_planted(place: Path) -> None:
-    """Raise CollectError for a link in the place of such a folder, or anything else that is none: a campaign may be
-    anybody's, and what is written there would land where the link leads."""
-    try:
-        kind = place.lstat().st_mode
-    except OSError:
-        return
-    if not stat.S_ISDIR(kind):
-        what = "a link" if stat.S_ISLNK(kind) else "something else than a folder"
-        raise CollectError(
-            f"{what} is where the collector keeps a run",
-            where=str(place),
-            remedy="remove it, and see who put it there",
-        )
 
 
 def share(folder: Path) -> str:

@@ -48,12 +48,6 @@ def base_of(text: str) -> str:
     return f"{parts.scheme}://{netloc}{path}"
 
 
-def port_of(url: str) -> int:
-    """The port of an address as `base_of` gives it."""
-    parts = urlsplit(url)
-    return parts.port or (443 if parts.scheme == "https" else 80)
-
-
 def _none(text: str) -> str:
     return f"{text!r} is not an address such as http://127.0.0.1:8000"
 

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
@@ -104,29 +104,33 @@ def by_cell(
     matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()
 ) -> dict[tuple[str, str, str], Coverage]:
     """Coverage of every cell, in the order of the matrix; where each machine repeats the campaign, over all of them."""
-    counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-    for run, found in states(matrix, records, quarantined).items():
-        counts[run.cell][found] += 1
-    return {cell: _covered(count) for cell, count in counts.items()}
+    found = states(matrix, records, quarantined)
+    return _counted((run.cell, state) for run, state in found.items())
 
 
 def by_machine(
     matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()
 ) -> dict[str, Coverage]:
     """Coverage of every machine that has runs, where each repeats the campaign; elsewhere none."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for run, found in states(matrix, records, quarantined).items():
-        if run.machine is not None:
-            counts[run.machine][found] += 1
-    return {machine: _covered(count) for machine, count in counts.items()}
+    found = states(matrix, records, quarantined)
+    return _counted((run.machine, state) for run, state in found.items() if run.machine)
 
 
-def _covered(count: Counter[str]) -> Coverage:
-    """Runs that were counted by state."""
-    return Coverage(
-        planned=count.total(),
-        done=count["done"],
-        failed=count["failed"],
-        quarantined=count["quarantined"],
-        missing=count["missing"] + count["retry"],
-    )
+Group = TypeVar("Group")
+
+
+def _counted(states: Iterable[tuple[Group, State]]) -> dict[Group, Coverage]:
+    """Runs by group, counted by state."""
+    counts: dict[Group, Counter[str]] = defaultdict(Counter)
+    for group, state in states:
+        counts[group][state] += 1
+    return {
+        group: Coverage(
+            planned=count.total(),
+            done=count["done"],
+            failed=count["failed"],
+            quarantined=count["quarantined"],
+            missing=count["missing"] + count["retry"],
+        )
+        for group, count in counts.items()
+    }

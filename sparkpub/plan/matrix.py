@@ -322,50 +322,39 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
         ) from None
 
 
-def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
+def _name_problems(matrix: Matrix, lines: Lines) -> Iterator[str]:
     """Names that point nowhere, and a matrix that plans nothing or starts a server for nothing."""
-    problems = [
-        *_unknown_baseline(matrix, lines),
-        *_unknown_exclusions(matrix, lines),
-        *_unknown_metrics(matrix, lines),
-        *_clashing_metrics(matrix, lines),
-        *_idle_servers(matrix, lines),
-    ]
+    for path, what, name, known in _names(matrix):
+        if name is not None and name not in known:
+            said = what.replace("{}", repr(name))
+            yield lines.problem(path, said, suggestion(name, known))
+    yield from _clashing_metrics(matrix, lines)
+    yield from _idle_servers(matrix, lines)
     if not list(matrix.cells()):
         what = "every cell is excluded, so nothing would run"
-        problems.append(lines.problem(("exclude",), what, "remove a rule of exclude:"))
-    return problems
+        yield lines.problem(("exclude",), what, "remove a rule of exclude:")
 
 
-def _unknown_baseline(matrix: Matrix, lines: Lines) -> Iterator[str]:
-    name = matrix.baseline
-    if name is not None and name not in matrix.environments:
-        what = f"baseline {name!r} is not an environment"
-        yield lines.problem(("baseline",), what, suggestion(name, matrix.environments))
+_Named = tuple[tuple[str, ...], str, str | None, Collection[str]]
 
 
-def _unknown_exclusions(matrix: Matrix, lines: Lines) -> Iterator[str]:
-    known: dict[str, Collection[str]] = {
-        "model": matrix.models,
-        "environment": matrix.environments,
-        "workload": matrix.workloads,
-    }
+def _names(matrix: Matrix) -> Iterator[_Named]:
+    """The path of each name, what is wrong where nobody knows it, the name, and those that are known."""
+    wrong = "baseline {} is not an environment"
+    yield ("baseline",), wrong, matrix.baseline, matrix.environments
     for index, rule in enumerate(matrix.exclude):
-        for axis, names in known.items():
-            name = getattr(rule, axis)
-            if name is not None and name not in names:
-                what = f"exclude names an unknown {axis} {name!r}"
-                yield lines.problem(
-                    ("exclude", str(index), axis), what, suggestion(name, names)
-                )
-
-
-def _unknown_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:
-    known = METRICS.keys() | matrix.own_metrics
+        for axis in ("model", "environment", "workload"):
+            path = ("exclude", str(index), axis)
+            known = getattr(matrix, f"{axis}s")
+            yield (
+                path,
+                f"exclude names an unknown {axis} {{}}",
+                getattr(rule, axis),
+                known,
+            )
+    metrics = METRICS.keys() | matrix.own_metrics
     for index, name in enumerate(matrix.primary):
-        if name not in known:
-            what = f"unknown metric {name!r} in primary"
-            yield lines.problem(("primary", str(index)), what, suggestion(name, known))
+        yield ("primary", str(index)), "unknown metric {} in primary", name, metrics
 
 
 def _clashing_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:

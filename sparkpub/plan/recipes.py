@@ -42,10 +42,6 @@ _SAID_ELSEWHERE = frozenset(
     | {"metadata", "benchmark", "runtime_version", "max_nodes", "solo_only", "notes"}
 )
 """What describes a recipe and starts nothing."""
-_DONE = frozenset(
-    {"model", "runtime", "container", "defaults", "env", "command", "volumes"}
-    | {"executor_config", "min_nodes", "cluster_only", "mode", *_CHANGES_THE_IMAGE}
-)
 EXECUTOR = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "user")
 """Keys of `executor_config` that an environment has under the same name."""
 
@@ -94,18 +90,6 @@ class Recipe(BaseModel):
                 return runtime
         return None
 
-    @property
-    def changes(self) -> list[str]:
-        """Its keys that change the image."""
-        extra = self.model_extra or {}
-        return [name for name in _CHANGES_THE_IMAGE if extra.get(name)]
-
-    @property
-    def nodes(self) -> int:
-        """Machines that it needs at least."""
-        clustered = self.cluster_only or self.mode == "cluster"
-        return max(self.min_nodes, 2 if clustered else 1)
-
 
 def read(path: Path) -> tuple[Recipe, str]:
     """A recipe and the SHA-256 of its file. Raises MatrixError for what is none."""
@@ -134,44 +118,51 @@ def key_of(name: str) -> str:
 def fill_in(document: dict[str, Any], folder: Path, lines: Lines) -> list[str]:
     """Replace the recipes that environments of a matrix name, paths from `folder`, by what they become; without
     `models:` the matrix gets theirs. Returns what is wrong, a line each."""
-    environments = document.get("environments")
-    if not isinstance(environments, dict):
-        return []
     problems: list[str] = []
     models: dict[str, str] = {}
-    for name, declared in environments.items():
-        if not isinstance(declared, dict) or not isinstance(
-            declared.get("recipe"), str
-        ):
+    for name, declared in _mappings(document.get("environments")).items():
+        file = declared.get("recipe")
+        if not isinstance(file, str):
             continue
-        place = ("environments", str(name), "recipe")
+        place = ("environments", name, "recipe")
         try:
-            recipe, digest = read(folder / declared["recipe"])
+            recipe, digest = read(folder / file)
         except MatrixError as error:
-            what = f"recipe {declared['recipe']}: {error.what}"
+            what = f"recipe {file}: {error.what}"
             problems.append(lines.problem(place, what, error.remedy or ""))
             continue
         found = list(obstacles(recipe, declared))
         problems += [lines.problem(place, what, remedy) for what, remedy in found]
-        models[str(name)] = recipe.model
+        models[name] = recipe.model
         if not found:
-            path = _path_of(document.get("models"), recipe.model)
-            environments[name] = environment(recipe, digest, declared, path)
+            known = _mappings(document.get("models")).values()
+            paths = (m.get("path") for m in known if m.get("id") == recipe.model)
+            made = environment(recipe, digest, declared, next(paths, None))
+            document["environments"][name] = made
     if models:
         problems += _take_models(document, models, lines)
     return problems
+
+
+def _mappings(part: Any) -> dict[str, dict[str, Any]]:
+    """The mappings in a part of a document that nobody has checked yet, by name."""
+    named = part.items() if isinstance(part, dict) else ()
+    return {name: value for name, value in named if isinstance(value, dict)}
 
 
 def obstacles(recipe: Recipe, declared: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Why a recipe cannot be measured as it stands, and what to do, with what the matrix declares beside it."""
     if declared.get("type", "docker") != "docker":
         yield "a recipe is an environment of type docker", "remove type:"
-    if recipe.nodes > 1:
-        what = f"the recipe needs {recipe.nodes} machines, and a server runs on one"
+    is_clustered = recipe.cluster_only or recipe.mode == "cluster"
+    nodes = max(recipe.min_nodes, 2 if is_clustered else 1)
+    if nodes > 1:
+        what = f"the recipe needs {nodes} machines, and a server runs on one"
         yield what, "start it with sparkrun and measure it with sparkpub quick URL"
     image = declared.get("image")
-    if recipe.changes and image is None:
-        changes = " and ".join(recipe.changes)
+    extra = recipe.model_extra or {}
+    changes = " and ".join(name for name in _CHANGES_THE_IMAGE if extra.get(name))
+    if changes and image is None:
         what = f"the recipe changes its image with {changes}, which is not done here"
         yield what, "build that image and name it: image:"
     if recipe.container is None and image is None:
@@ -182,7 +173,8 @@ def obstacles(recipe: Recipe, declared: Mapping[str, Any]) -> Iterator[tuple[str
             what,
             f"known are {', '.join(sorted(runtimes()))}; add a command to the recipe",
         )
-    for name in sorted(_unresolved(recipe)):
+    left = set(_PLACEHOLDER.findall(_filled(recipe.command or "", recipe, None)))
+    for name in sorted(left - {"model_id", "port"}):
         yield (
             f"the command's {{{name}}} has no value",
             "add it to defaults: of the recipe",
@@ -193,11 +185,19 @@ def environment(
     recipe: Recipe, digest: str, declared: Mapping[str, Any], model_path: str | None
 ) -> dict[str, Any]:
     """The options of the environment. What the matrix declares beside the recipe wins; variables are added."""
-    variables, unset = _variables(recipe)
+    # The operator's shell has the values of some.
+    unset = [
+        name for name, said in recipe.env.items() if said is None or "$" in str(said)
+    ]
+    variables = {
+        name: str(recipe.env[name]) for name in recipe.env if name not in unset
+    }
     executor, unknown = _executor(recipe)
     cache = str(Path("~/.cache/huggingface").expanduser())
     argv, unused = command(recipe, model_path)
-    ignored = sorted((recipe.model_extra or {}).keys() - _SAID_ELSEWHERE - _DONE)
+    ignored = sorted(
+        (recipe.model_extra or {}).keys() - _SAID_ELSEWHERE - {*_CHANGES_THE_IMAGE}
+    )
     left_out = [
         *(f"defaults.{name}" for name in unused),
         *(f"env.{name}, a variable of your shell" for name in unset),
@@ -259,27 +259,17 @@ def _written(recipe: Recipe, runtime: RecipeRuntime) -> tuple[str, list[str]]:
 
 def _filled(text: str, recipe: Recipe, model_path: str | None) -> str:
     """The text with its placeholders filled in, those in their values as well; model and port are the matrix's."""
-    known = {name: _said(value) for name, value in recipe.defaults.items()}
-    known["model"] = "{model_path}" if model_path else "{model_id}"
-    known["port"] = "{port}"
+    known = {
+        name: json.dumps(value) if isinstance(value, dict | list) else str(value)
+        for name, value in recipe.defaults.items()
+    }
+    known |= {"model": "{model_path}" if model_path else "{model_id}", "port": "{port}"}
     for _ in range(_DEEPEST):
         before = text
         text = _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), text)
         if text == before:
             break
     return text
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, dict | list):
-        return json.dumps(value)
-    return str(value)
-
-
-def _unresolved(recipe: Recipe) -> set[str]:
-    """Placeholders of the command for which there is no value."""
-    left = set(_PLACEHOLDER.findall(_filled(recipe.command or "", recipe, None)))
-    return left - {"model_id", "port"}
 
 
 def _needs_shell(text: str) -> bool:
@@ -299,22 +289,10 @@ def _port(recipe: Recipe) -> int:
     said = recipe.defaults.get("port")
     if isinstance(said, int):
         return said
-    engine = recipe.engine
     found = re.search(r"--port[ =](\d+)", recipe.command or "")
     if found is not None:
         return int(found[1])
-    return 8000 if engine is None else engine.port
-
-
-def _variables(recipe: Recipe) -> tuple[dict[str, str], list[str]]:
-    """Variables with their values, and the names of those whose value the operator's shell has."""
-    found, unset = {}, []
-    for name, value in recipe.env.items():
-        if value is None or "$" in str(value):
-            unset.append(name)
-        else:
-            found[name] = str(value)
-    return found, unset
+    return 8000 if recipe.engine is None else recipe.engine.port
 
 
 def _executor(recipe: Recipe) -> tuple[dict[str, Any], list[str]]:
@@ -324,24 +302,17 @@ def _executor(recipe: Recipe) -> tuple[dict[str, Any], list[str]]:
     for name, value in recipe.executor_config.items():
         if name in ("auto_remove", "restart_policy") or value is None:
             continue
-        if name in EXECUTOR:
-            # Docker takes `10gb`, and the matrix `10g`, as its command line does.
-            is_size = name == "shm_size"
-            found[name] = str(value).lower().removesuffix("b") if is_size else value
+        if name == "shm_size":  # Docker takes `10gb`, and the matrix `10g`
+            found[name] = str(value).lower().removesuffix("b")
+        elif name in EXECUTOR:
+            found[name] = value
         elif name == "ulimit" and isinstance(value, list):
-            found["ulimits"] = dict(_ulimits(value))
+            # `memlock=-1:-1`: soft and hard limit are one here.
+            limits = [re.fullmatch(r"(\w+)=(-?\d+)(:.*)?", str(one)) for one in value]
+            found["ulimits"] = {one[1]: int(one[2]) for one in limits if one}
         else:
             unknown.append(name)
     return found, unknown
-
-
-def _ulimits(limits: list[Any]) -> Iterator[tuple[str, int]]:
-    """`memlock=-1:-1` as name and number; soft and hard limit are one here."""
-    for limit in limits:
-        name, _, numbers = str(limit).partition("=")
-        soft = numbers.partition(":")[0]
-        if soft.lstrip("-").isdecimal():
-            yield name, int(soft)
 
 
 def _volumes(recipe: Recipe) -> list[str]:
@@ -355,17 +326,6 @@ def _volumes(recipe: Recipe) -> list[str]:
     ]
 
 
-def _path_of(models: Any, model_id: str) -> str | None:
-    """The folder that a matrix gives for a model."""
-    if not isinstance(models, dict):
-        return None
-    for model in models.values():
-        if isinstance(model, dict) and model.get("id") == model_id:
-            path = model.get("path")
-            return path if isinstance(path, str) else None
-    return None
-
-
 def _take_models(
     document: dict[str, Any], wanted: Mapping[str, str], lines: Lines
 ) -> list[str]:
@@ -373,23 +333,17 @@ def _take_models(
     if "models" not in document:
         ids = dict.fromkeys(wanted.values())
         document["models"] = {key_of(name): {"id": name} for name in ids}
-    models = document["models"]
-    if not isinstance(models, dict):
-        return []
-    ids_of = {
-        key: model.get("id") for key, model in models.items() if isinstance(model, dict)
-    }
+    known = _mappings(document["models"])
     problems = []
     rules = list(document.get("exclude") or ())
     for name, model_id in wanted.items():
-        if model_id not in ids_of.values():
+        others = [key for key, model in known.items() if model.get("id") != model_id]
+        if len(others) == len(known):
             what = f"no model of the matrix has the id of the recipe, {model_id}"
             place = ("environments", name, "recipe")
             problems.append(lines.problem(place, what, "add one, or remove models:"))
-        for key, other in ids_of.items():
-            rule = {"model": key, "environment": name}
-            if other != model_id and rule not in rules:
-                rules.append(rule)
+        added = [{"model": key, "environment": name} for key in others]
+        rules += [rule for rule in added if rule not in rules]
     if rules:
         document["exclude"] = rules
     return problems

@@ -117,11 +117,13 @@ class Lines:
 
     def _path_of(self, item: "ErrorDetails", prefix: Sequence[str]) -> tuple[str, ...]:
         """Where an error lies in the document: pydantic names the member of a union in its path as well."""
-        path = tuple(prefix)
+        path, is_known = tuple(prefix), True
         for key in item["loc"]:
-            if (*path, str(key)) in self._lines:
+            is_known = (*path, str(key)) in self._lines
+            if is_known:
                 path = (*path, str(key))
-        if item["type"] == "missing":
+        # A key that `<<` merges in stands elsewhere.
+        if not is_known and item["type"] in ("missing", "extra_forbidden"):
             path = (*path, str(item["loc"][-1]))
         return path
 
@@ -216,13 +218,17 @@ class _UnboundedError(yaml.MarkedYAMLError):
 
 
 def _refuse_unbounded(text: str) -> None:
-    """Raise _UnboundedError for YAML nested too deep, and for aliases that multiply or contain themselves. Reads events
-    only, which builds nothing."""
+    """Raise _UnboundedError for YAML nested too deep, for tags, and for aliases that multiply or contain themselves.
+    Reads events only, which builds nothing."""
     parts = 0
     around: list[tuple[str | None, int]] = []
     """The lists and mappings around the present place: anchor, and parts before it."""
     anchored: dict[str | None, int] = {}
     for event in yaml.parse(text, Loader=LOADER):
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            name = tag.replace("tag:yaml.org,2002:", "!!")
+            raise _UnboundedError(f"a tag, {name}", event)
         match event:
             case yaml.CollectionStartEvent():
                 around.append((event.anchor, parts))

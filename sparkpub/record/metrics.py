@@ -280,6 +280,13 @@ def _summaries(
 
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _known()}
+
+
+def metric_called(name: str, unit: str = "") -> Metric:
+    """The metric of that name, or one of which no more than its unit is known."""
+    return METRICS.get(name) or Metric(name, unit, "neither", name, "")
+
+
 TAKEN: Mapping[str, str] = {"index": "index"} | {slug(name): name for name in METRICS}
 """Address to the metric that has it, and the page of a folder: no other metric can be called so."""
 DISTRIBUTIONS: tuple[str, ...] = tuple(

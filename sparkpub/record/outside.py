@@ -70,10 +70,11 @@ def unpacked(path: Path, most: int = MOST_BYTES) -> bytes:
         raise UnfitError(f"not whole as gzip: {error}") from None
 
 
-def opened(path: Path) -> IO[bytes]:
-    """An ordinary file, open for reading. Raises OSError where it cannot be opened, UnfitError where it is none."""
+def opened(path: Path, more: int = 0) -> IO[bytes]:
+    """An ordinary file, open for reading; `more` are flags of `os.open`. Raises OSError where it cannot be opened,
+    UnfitError where it is none."""
     # A named pipe would wait for a writer: it is opened without waiting, and then refused.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | more)
     mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
         os.close(handle)

@@ -85,7 +85,8 @@ def source() -> str | None:
     if "vcs_info" in origin:
         return f"git+{_public(url)}@{origin['vcs_info']['commit_id']}"
     if "dir_info" not in origin:
-        return _public(url)
+        digest = origin.get("archive_info", {}).get("hashes", {}).get("sha256")
+        return _public(url) + (f"#sha256={digest}" if digest else "")
     # A clone, at its commit: its remote, or the folder where it has none.
     folder = Path(unquote(urlsplit(url).path))
     commit = repository.told(folder, "rev-parse", "HEAD")

@@ -1,10 +1,7 @@
-"""What a record takes from its telemetry: the sampler's metrics, and where memory went.
-
-The collector computes them once for a record, and the checks again from the evidence beside it.
-"""
+"""What a record takes from its telemetry: the sampler's metrics, and where memory went."""
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -142,46 +139,6 @@ def energy(telemetry: Telemetry, start: float, end: float) -> float | None:
 def _has_counter(telemetry: Telemetry) -> bool:
     """Whether the driver counts energy."""
     return len(telemetry.timed("gpu_energy_joule")) >= 2
-
-
-CLOCK = "gpu_clock_sm_mean_mhz"
-"""Which samples count for it has changed too often for a record to be held to it."""
-
-
-def by_every_definition(
-    telemetry: Telemetry, duration: float | None, phase: Phase | None
-) -> dict[str, tuple[float, ...]]:
-    """The sampler's metrics of a run by each definition that they have had, the present one first; those without a
-    value are left out. `duration` and `phase` are None where nobody knows them.
-
-    Older records have mean power, energy and utilisation over the whole run.
-    """
-    present = metrics(telemetry, duration or 0.0, phase or "nobody knows when")
-    if duration is None:
-        del present["run_energy_joule"]
-    found: dict[str, tuple[float, ...]] = {}
-    for name, item in present.items():
-        if item.value is not None and name != CLOCK:
-            found[name] = (item.value,)
-    for name, value in _over_the_whole_run(telemetry):
-        found[name] = (*found.get(name, ()), value)
-    return found
-
-
-def _over_the_whole_run(telemetry: Telemetry) -> Iterator[tuple[str, float]]:
-    """Means of the samples from the launch on, and what the counter grew by from the last sample before it."""
-    for name, column in (
-        ("gpu_power_mean_watt", "gpu_power_watt"),
-        ("gpu_utilization_mean_percent", "gpu_utilization_percent"),
-    ):
-        mean = _mean(telemetry.during(column))
-        if mean is not None:
-            yield name, mean
-    counter = telemetry.timed("gpu_energy_joule")
-    if len(counter) >= 2:
-        earlier = [value for time, value in counter if time <= 0]
-        start = earlier[-1] if earlier else counter[0][1]
-        yield "gpu_energy_joule", counter[-1][1] - start
 
 
 def ledger(telemetry: Telemetry, total_gib: float) -> MemoryLedger | None:

@@ -4,7 +4,7 @@
 its log).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -29,7 +29,6 @@ from sparkpub.record.store import (
     read_record,
     record_paths,
 )
-from sparkpub.review.committed import History
 
 
 @dataclass(frozen=True)
@@ -77,19 +76,13 @@ class CampaignData:
     @cached_property
     def axes(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Models, environments and workloads in the order of the matrix, then of the runs."""
-        axes = ("model", "environment", "workload")
-        models, environments, workloads = (
-            tuple(
-                dict.fromkeys(
-                    chain(
-                        getattr(self.matrix, f"{axis}s", ()),
-                        map(attrgetter(axis), self.records),
-                    )
-                )
-            )
-            for axis in axes
-        )
-        return models, environments, workloads
+
+        def keys(axis: str) -> tuple[str, ...]:
+            declared = getattr(self.matrix, f"{axis}s", ())
+            ran = map(attrgetter(axis), self.records)
+            return tuple(dict.fromkeys([*declared, *ran]))
+
+        return keys("model"), keys("environment"), keys("workload")
 
     @cached_property
     def baseline(self) -> str:
@@ -111,6 +104,11 @@ class CampaignData:
         return self.info.origin is not None or any(
             record.origin is not None for record in self.records
         )
+
+    @cached_property
+    def published(self) -> bool:
+        """Whether others measured all of its runs."""
+        return all(record.plan.order == "as-published" for record in self.records)
 
     @cached_property
     def covered(self) -> Mapping[tuple[str, str, str], Coverage]:
@@ -149,11 +147,6 @@ class CampaignData:
         """How far the collection is, in words: `4 of 20 planned runs are done`."""
         planned, done = self.planned_and_done
         return f"{done} of {planned} planned runs are done"
-
-    @cached_property
-    def history(self) -> History:
-        """What git knows of its files."""
-        return History(self.folder)
 
     @cached_property
     def margin_declared(self) -> bool:
@@ -218,12 +211,9 @@ def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> 
             continue
         first = campaigns.setdefault(loaded.name, loaded)
         if first is not loaded:
-            places = f"{first.folder} and {folder}"
-            line = (
-                f"campaign {loaded.name} lies in two data folders, {places}; rename one"
-            )
+            line = f"campaign {loaded.name} lies in two data folders, {first.folder} and {folder}; rename one"
             found.append((first.folder, line))
-    found += _identity_problems(campaigns)
+    found += _twice(campaigns)
     lines = [line for _, line in found]
     if lines and skip is None:
         raise RecordError(lines[0], others=lines[1:])
@@ -274,6 +264,9 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
         _ = campaign.matrix
     except (RecordError, MatrixError) as error:
         return None, damage + error.lines()
+    for run in sorted(campaign.quarantined.keys() - {stored.run_id for stored in runs}):
+        text = f"quarantined: {run} is no run of this campaign, {folder}/campaign.json; correct the run id"
+        damage.append(text)
     return campaign, damage
 
 
@@ -283,20 +276,12 @@ def in_order_of_time(stored: Stored) -> tuple[str, int, str]:
     return record.started.value, record.plan.position, record.run_id
 
 
-def _identity_problems(
-    campaigns: Mapping[str, CampaignData],
-) -> list[tuple[Path, str]]:
-    """Run ids that stand twice, and quarantines that name no run, each with the campaign's folder."""
-    found: list[tuple[Path, str]] = []
+def _twice(campaigns: Mapping[str, CampaignData]) -> Iterator[tuple[Path, str]]:
+    """Run ids that stand twice, each with the campaign's folder."""
     seen: dict[str, Path] = {}
     for campaign in campaigns.values():
-        for stored in campaign.runs:
-            other = seen.setdefault(stored.run_id, stored.path)
-            if other is not stored.path:
-                text = f"run_id: {stored.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
-                found.append((campaign.folder, text))
-        runs = {stored.run_id for stored in campaign.runs}
-        for run in sorted(campaign.quarantined.keys() - runs):
-            text = f"quarantined: {run} is no run of this campaign, {campaign.folder}/campaign.json; correct the run id"
-            found.append((campaign.folder, text))
-    return found
+        for run in campaign.runs:
+            other = seen.setdefault(run.run_id, run.path)
+            if other is not run.path:
+                text = f"run_id: {run.run_id} stands twice, {run.path} and {other.name}; remove the copy"
+                yield campaign.folder, text

@@ -16,6 +16,7 @@ from importlib import resources
 from sparkpub.record.record import Record
 from sparkpub.record.weights import bits
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
 from sparkpub.review.setup import setup_of
 
@@ -50,13 +51,12 @@ def told(record: Record) -> Told:
         "engine": setup.engine and setup.engine_with_version,
         "image": record.requested.environment.get("image"),
         "machines": machines if machines > 1 else None,
+    } | dict(record.observed.settings)
+    return {
+        name: str(value)
+        for name, value in parts.items()
+        if value and name not in _NO_PART and not name.endswith(("parser", "plugin"))
     }
-    options = {
-        name: value
-        for name, value in record.observed.settings.items()
-        if name not in _NO_PART and not name.endswith(("parser", "plugin"))
-    }
-    return {name: str(value) for name, value in (parts | options).items() if value}
 
 
 def difference(one: Told, other: Told) -> str:
@@ -105,19 +105,17 @@ def is_of_weights(one: Told, other: Told) -> bool:
 
 def differences(campaign: CampaignData, names: Names) -> list[Difference]:
     """Each build of a model that has several, against its first one: that with the widest weights."""
-    builds: dict[str, dict[tuple[str, str], Record]] = {}
-    for record in campaign.records:
-        own = builds.setdefault(names.entity(record).name, {})
-        own.setdefault(record.cell[:2], record)
     found = []
-    for _, records in sorted(builds.items()):
-        called = {build: names.build(campaign.name, *build) for build in records}
-        first, *others = sorted(records.values(), key=_place)
+    by_model = grouped(campaign.records, lambda record: names.entity(record).name)
+    for _, records in sorted(by_model.items()):
+        builds = {record.cell[:2]: record for record in reversed(records)}
+        first, *others = sorted(builds.values(), key=_place)
         for other in others:
-            text = difference(told(first), told(other))
-            found.append(
-                Difference(called[other.cell[:2]], called[first.cell[:2]], text)
+            build, against = (
+                names.build(campaign.name, *one.cell[:2]) for one in (other, first)
             )
+            text = difference(told(first), told(other))
+            found.append(Difference(build, against, text))
     return found
 
 

@@ -12,7 +12,7 @@ the matrix goes before it. Within a campaign different keys have different names
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -200,16 +200,12 @@ class CampaignNames:
     @cached_property
     def models(self) -> Mapping[str, str]:
         """Key of a model to its name, with the format of its weights where others have the same name."""
-        names, longer = {}, {}
-        for key, record in _one_of_each(self.data, "model").items():
-            names[key] = self.of_all.entity(record).name
-            weights = setup_of(record).quantization
-            if weights is not None:
-                longer[key] = f"{names[key]} {weights}"
-        for key, model in self._declared("models").items():
-            known = named(model.id)
-            names.setdefault(key, key if known is None else known.name)
-        return self._told_apart("models", names, longer)
+        return self._told_apart(
+            "model",
+            lambda record: self.of_all.entity(record).name,
+            lambda record: " " + (setup_of(record).quantization or ""),
+            lambda model: getattr(named(model.id), "name", None),
+        )
 
     @cached_property
     def short_models(self) -> Mapping[str, str]:
@@ -220,30 +216,22 @@ class CampaignNames:
     @cached_property
     def environments(self) -> Mapping[str, str]:
         """Key of an environment to its name."""
-        kinds = {
-            key: record.requested.environment.get("type")
-            for key, record in _one_of_each(self.data, "environment").items()
-        }
-        for key, options in self._declared("environments").items():
-            kinds[key] = options.type
-        names = {
-            key: environment_name(kind if isinstance(kind, str) else None)
-            for key, kind in kinds.items()
-        }
-        return self._told_apart("environments", names, {})
+        return self._told_apart(
+            "environment",
+            lambda record: environment_name(record.requested.environment.get("type")),
+            lambda _: "",
+            lambda options: environment_name(options.type),
+        )
 
     @cached_property
     def workloads(self) -> Mapping[str, str]:
         """Key of a workload to its load in words, with the number of requests where others have the same."""
-        names, longer = {}, {}
-        for key, record in _one_of_each(self.data, "workload").items():
-            load = load_of(record)
-            names[key] = load_name(load) or key
-            if load.requests is not None:
-                longer[key] = f"{names[key]}, {counted(load.requests, 'request')}"
-        for key in self._declared("workloads"):
-            names.setdefault(key, key)
-        return self._told_apart("workloads", names, longer)
+        return self._told_apart(
+            "workload",
+            lambda record: load_name(load_of(record)),
+            _requests,
+            lambda _: None,
+        )
 
     @cached_property
     def by_axis(self) -> Mapping[str, Mapping[str, str]]:
@@ -272,15 +260,24 @@ class CampaignNames:
                 return " · ".join(several or told[:1]) + word[len(whole) :]
         return word
 
-    def _declared(self, axis: str) -> Mapping[str, Any]:
-        """What the matrix declares on an axis, by key; nothing for an import without one."""
-        return getattr(self.data.matrix, axis, {})
-
     def _told_apart(
-        self, axis: str, names: dict[str, str], longer: Mapping[str, str]
+        self,
+        axis: str,
+        name_of: Callable[[Record], str],
+        more_of: Callable[[Record], str],
+        declared_name: Callable[[Any], str | None],
     ) -> dict[str, str]:
-        """Key to the label that the matrix gives it, else to its name: where others have the same to a `longer` one,
-        and with the key where that is the same, too."""
+        """Key to the label that the matrix gives it, else to its name: where others have the same with more of it, and
+        with the key where that is the same, too."""
+        records = _one_of_each(self.data, axis)
+        declared = getattr(self.data.matrix, f"{axis}s", {})  # an import has no matrix
+        names = {key: name_of(record) or key for key, record in records.items()}
+        longer = {
+            key: names[key] + more_of(record).rstrip()
+            for key, record in records.items()
+        }
+        for key, item in declared.items():
+            names.setdefault(key, declared_name(item) or key)
         plain = Counter(name for key, name in names.items() if key in _PLAIN_KEYS)
         with_key = {
             key: f"{name} ({_without_type(key)})"
@@ -291,8 +288,13 @@ class CampaignNames:
             counts = Counter(names.values())
             alike = [key for key, name in names.items() if counts[name] > 1]
             names |= {key: further[key] for key in alike if key in further}
-        declared = self._declared(axis).items()
-        return names | {key: item.label for key, item in declared if item.label}
+        return names | {key: item.label for key, item in declared.items() if item.label}
+
+
+def _requests(record: Record) -> str:
+    """What tells a load from another of the same flow and lengths."""
+    requests = load_of(record).requests
+    return "" if requests is None else f", {counted(requests, 'request')}"
 
 
 def _one_of_each(campaign: CampaignData, axis: str) -> dict[str, Record]:

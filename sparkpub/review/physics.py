@@ -55,12 +55,9 @@ class Peak(NamedTuple):
 
 def machine_of(record: Record) -> catalogue.MachineFacts | None:
     """What the catalogue knows of the machine of a run."""
-    names = [
-        record.machine.kind,
-        *(catalogue.machine_kind(gpu.name) for gpu in record.machine.gpus),
-    ]
-    known = catalogue.machines()
-    return next((known[name] for name in names if name and name in known), None)
+    kinds = (catalogue.machine_kind(gpu.name) for gpu in record.machine.gpus)
+    known = map(catalogue.machines().get, filter(None, (record.machine.kind, *kinds)))
+    return next(filter(None, known), None)
 
 
 def bandwidth(record: Record) -> float | None:
@@ -226,13 +223,6 @@ def active_parameters(record: Record) -> float | None:
 # -- arithmetic --------------------------------------------------------------------------------------------------
 
 
-class Computed(NamedTuple):
-    """What a metric of a run says of its tokens: how many were computed per second."""
-
-    metric: str
-    tokens_per_second: float
-
-
 class Operations(NamedTuple):
     """Operations per token: at least, and with every parameter that takes part."""
 
@@ -247,16 +237,16 @@ class Operations(NamedTuple):
         return SUSPICIOUS_NOMINAL if self.is_nominal else SUSPICIOUS
 
 
-def computed(record: Record) -> Iterator[Computed]:
-    """The figures of a run that tell how fast tokens were computed, of prompts or of all."""
+def computed(record: Record) -> Iterator[tuple[str, float]]:
+    """The metrics of a run that tell how fast tokens were computed, of prompts or of all: with tokens per second."""
     share = share_computed(record)
     prompts = record.value("prompt_throughput_tok_s")
     if prompts is not None:
-        yield Computed("prompt_throughput_tok_s", share * prompts)
+        yield "prompt_throughput_tok_s", share * prompts
     output = record.value(THROUGHPUT)
     if output is not None:
         total = record.value("total_throughput_tok_s") or output
-        yield Computed(THROUGHPUT, output + share * (total - output))
+        yield THROUGHPUT, output + share * (total - output)
     load = load_of(record)
     tokens = record.observed.input_tokens_mean or load.input_tokens
     for name in ("ttft_mean_ms", "ttft_p50_ms"):
@@ -264,7 +254,7 @@ def computed(record: Record) -> Iterator[Computed]:
         if tokens and first:
             # The first tokens of a static batch come when all of its prompts are computed.
             together = (load.at_once or 1) if load.is_in_step else 1
-            yield Computed(name, share * tokens * together / (first / 1e3))
+            yield name, share * tokens * together / (first / 1e3)
             return
 
 

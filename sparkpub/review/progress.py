@@ -22,49 +22,9 @@ from sparkpub.review.statistics.estimate import (
     ALPHA,
     MINIMUM_RUNS,
     Estimate,
-    Interval,
     difference_of,
     holm,
 )
-
-
-@dataclass(frozen=True)
-class Change:
-    """From one point to another, in percent of the first; the error is NaN where a point has too few values to know its
-    noise."""
-
-    estimate: Estimate
-
-    @property
-    def percent(self) -> float:
-        """By how much."""
-        return float(self.estimate.value)
-
-    @property
-    def interval(self) -> Interval | None:
-        """The 95 % interval."""
-        return self.estimate.interval()
-
-    @property
-    def p(self) -> float | None:
-        """The two-sided p-value of the same test."""
-        return None if self.interval is None else float(self.estimate.p_value)
-
-    @property
-    def is_beyond_noise(self) -> bool | None:
-        """Whether the interval leaves zero out; None where there is none."""
-        if self.interval is None:
-            return None
-        low, high = self.interval
-        return low > 0 or high < 0
-
-    @property
-    def in_words(self) -> str:
-        """`+1.0 %, +0.6 to +1.4`, `within noise: −1.5 %, −6.0 to +3.0`."""
-        if self.interval is None:
-            return f"{percent(self.percent)}, noise not known"
-        bounds = f"{percent(self.percent)}, {between(*self.interval, 1, signed=True)}"
-        return bounds if self.is_beyond_noise else f"within noise: {bounds}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +33,7 @@ class VersionPoint:
 
     speed: Speed
     mean: Estimate
-    change: Change | None = None
+    change: Estimate | None = None
     """From the point before; None for the first."""
 
     @property
@@ -104,12 +64,10 @@ class VersionLine:
         """What is told differently at the last point than at the first, and whether another machine of the kind ran it;
         empty where nothing is known to differ."""
         ends = self.first.records, self.last.records
-        before, after = (told(records[0]) for records in ends)
-        parts = [difference(before, after)]
-        ids = [{record.machine.id for record in records} for records in ends]
-        if None not in ids[0] | ids[1] and ids[0] != ids[1]:
-            parts.append("another machine")
-        return ", ".join(filter(None, parts))
+        said = difference(*(told(records[0]) for records in ends))
+        before, after = ({record.machine.id for record in records} for records in ends)
+        is_another = before != after and None not in before | after
+        return ", ".join(filter(None, [said, "another machine" if is_another else ""]))
 
     @property
     def is_of_versions(self) -> bool:
@@ -117,14 +75,29 @@ class VersionLine:
         return self.first.engine != self.last.engine
 
     @property
-    def total(self) -> Change:
-        """From the first point to the last."""
+    def total(self) -> Estimate:
+        """The change from the first point to the last."""
         return change_between(self.points[0].mean, self.points[-1].mean)
+
+
+def is_beyond_noise(change: Estimate) -> bool:
+    """Whether the interval of a change is known and leaves zero out."""
+    low, high = change.ends()
+    return bool(low > 0 or high < 0)
+
+
+def in_words(change: Estimate) -> str:
+    """`+1.0 %, +0.6 to +1.4`, `within noise: −1.5 %, −6.0 to +3.0`."""
+    ends = change.interval()
+    if ends is None:
+        return f"{percent(change.value)}, noise not known"
+    bounds = f"{percent(change.value)}, {between(*ends, 1, signed=True)}"
+    return bounds if is_beyond_noise(change) else f"within noise: {bounds}"
 
 
 def beyond_noise(lines: Sequence[VersionLine]) -> list[VersionLine]:
     """The lines whose change is beyond noise after Holm's correction for all that could be tested."""
-    adjusted = holm([line.total.p for line in lines])
+    adjusted = holm([line.total.p_value for line in lines])
     pairs = zip(lines, adjusted, strict=True)
     return [line for line, p in pairs if p is not None and p < ALPHA]
 
@@ -194,8 +167,8 @@ def mean_of(speed: Speed, metric: str) -> Estimate:
     return Estimate(row.mean, sd / sqrt(n), n - 1)
 
 
-def change_between(before: Estimate, after: Estimate) -> Change:
-    """The change of the mean in percent, with its error."""
+def change_between(before: Estimate, after: Estimate) -> Estimate:
+    """The change of the mean in percent; its error is NaN where a point has too few values to know its noise."""
     share = 100 / before.value
     found = difference_of(before, after)
-    return Change(Estimate(share * found.value, share * found.error, found.df))
+    return Estimate(share * found.value, share * found.error, found.df)

@@ -100,10 +100,6 @@ class ReviewedCampaign:
         ran.sort(key=lambda stored: stored.record.started.value)
         return tuple(dict.fromkeys(machine_of(stored.record) for stored in ran))
 
-    def runs_by_cell(self, include: Include) -> Mapping[Cell, tuple[Stored, ...]]:
-        """The runs that are asked for, by cell, in order of time."""
-        return self.recorded if include == "all" else self.counted
-
     # -- what was measured -------------------------------------------------------------------------------------
 
     @cached_property

@@ -5,7 +5,6 @@ campaigns beside each other reads them here. What no run says stays None; nothin
 """
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparkpub.plan.requested import options_of
@@ -21,14 +20,6 @@ _ENGINES = {
     "vllm-bench": "vLLM",
 }
 """Tools that measure one engine, for runs in which nothing names it."""
-_PACKAGES = {
-    "CTranslate2": "ctranslate2",
-    "SGLang": "sglang",
-    "TensorRT-LLM": "tensorrt-llm",
-    "transformers": "transformers",
-    "vLLM": "vllm",
-}
-"""Engine to its package in `pip freeze`."""
 
 
 @dataclass(frozen=True)
@@ -129,29 +120,17 @@ def _quantization(record: Record) -> str | None:
 
 
 def _engine_version(record: Record, engine: str | None) -> str | None:
-    """What the run showed, else the engine's package, else the tag of the image that ran."""
+    """What the run showed, else the engine's package, which is called as the engine, else the tag of the image that
+    ran, where it says something: `image spark-single-gpu-dev`."""
+    known, image = record.reproducibility, record.requested.environment.get("image")
     if record.observed.engine_version is not None:
         return record.observed.engine_version
-    packages: Mapping[str, str] = {}
-    if record.reproducibility is not None:
-        packages = record.reproducibility.packages
-    package = _PACKAGES.get(engine or "", "")
-    for name, version in packages.items():
-        if name.lower().replace("_", "-") == package:
+    for name, version in known.packages.items() if known else ():
+        if name.lower().replace("_", "-") == (engine or "").lower():
             return version
-    return _image_tag(record)
-
-
-def _image_tag(record: Record) -> str | None:
-    """`image spark-single-gpu-dev`; None for no image and for a tag that says nothing."""
-    image = record.requested.environment.get("image")
-    if not isinstance(image, str):
-        return None
-    name = image.rpartition("/")[2].partition("@")[0]
+    name = image.rpartition("/")[2].partition("@")[0] if isinstance(image, str) else ""
     tag = name.partition(":")[2]
-    if tag in ("", "latest"):
-        return None
-    return f"image {tag}"
+    return None if tag in ("", "latest") else f"image {tag}"
 
 
 def _machine(record: Record) -> str | None:

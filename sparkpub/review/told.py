@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic_core import to_json
 
-from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.metrics import metric_called
 from sparkpub.record.store import write_atomic
 from sparkpub.record.text import outward, outward_digits, p_text, significant
 from sparkpub.review.results import Results
@@ -169,11 +169,10 @@ def _cell(row: TableRow, name: str) -> str:
         return ", ".join(value)
     if isinstance(value, tuple):
         low, high = value
-        if name in _IN_UNIT and row.metric in METRICS:
-            low, high = outward(low, high, METRICS[row.metric].decimals)
-        else:
-            low, high = outward_digits(low, high)
-        return f"{_figure(row, name, low)} … {_figure(row, name, high)}"
+        ends = outward_digits(low, high)
+        if name in _IN_UNIT:
+            ends = outward(low, high, metric_called(row.metric).decimals)
+        return " … ".join(_figure(row, name, end) for end in ends)
     text = _figure(row, name, value)
     if name == "trend_slope" and value is not None:
         p_value = row.trend_p_adjusted
@@ -189,9 +188,7 @@ def _figure(row: TableRow, name: str, value: Any) -> str:
         return value or "—"
     text = significant(value)
     if name in _IN_UNIT:
-        metric = METRICS.get(row.metric)
-        if metric is None:
-            metric = Metric(row.metric, row.unit, "neither", row.metric, "")
+        metric = metric_called(row.metric, row.unit)
         text = metric.format(value, unit=name in ("mean", "difference"))
     return f"+{text}" if name in _SIGNED and value > 0 else text
 

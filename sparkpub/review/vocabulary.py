@@ -12,17 +12,17 @@ from typing import Any, Literal
 
 from sparkpub.record.errors import ClaimError
 
-StatisticKind = Literal["runs", "sample", "order", "relation", "comparison"]
-
-_MADE_OF_SEVERAL = ("pooled_difference", "gap")
-"""Comparisons that are no column of one: those of one campaign alone."""
+StatisticKind = Literal[
+    "runs", "sample", "order", "relation", "comparison", "pooled", "gap"
+]
 
 
 @dataclass(frozen=True)
 class Statistic:
     """One entry of vocabulary.toml. `unit` "metric" is that of the metric. `phrase` names it in a sentence about a
     `{metric}`, one `{against}` which it is set, a `{candidate}` and a `{baseline}`. `digits` are those of a plain
-    number; others have those of their unit. `interval` is the column of its 95 % interval."""
+    number; others have those of their unit, and `finer` as many more than their metric. `interval` is the column of
+    its 95 % interval."""
 
     name: str
     kind: StatisticKind
@@ -30,14 +30,19 @@ class Statistic:
     definition: str
     unit: str = ""
     digits: int = 2
+    finer: int = 0
     interval: str = ""
     signed: bool = False
 
     @property
     def is_column(self) -> bool:
         """Whether it is a column of a table, which several machines and campaigns have together."""
-        is_of_table = self.kind in ("sample", "comparison")
-        return is_of_table and self.name not in _MADE_OF_SEVERAL
+        return self.kind in ("sample", "comparison")
+
+    @property
+    def compares(self) -> bool:
+        """Whether it is of one environment against another."""
+        return self.kind in ("comparison", "pooled", "gap")
 
 
 def _read() -> dict[str, Statistic]:

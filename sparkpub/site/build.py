@@ -1,12 +1,12 @@
 """A dataset and what people wrote, in; a docs tree out. Pure and deterministic: no clock, no engine, no network.
 
-    build(dataset, options)  ->  {address in the docs tree: Content}
+    build(dataset, options)  ->  Site: {address in the docs tree: File}, and the pages of runs
 
-Two adapters hand the tree to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
+Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -16,15 +16,17 @@ from pydantic_core import to_json
 from sparkpub.record.errors import SiteError
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts, ledger
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import Dataset
 from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
-from sparkpub.site.cache import WORK, Cache, key
+from sparkpub.site.cache import WORK, Cache
 from sparkpub.site.content import (
     SHELL,
-    Content,
-    LatePage,
+    File,
+    Page,
+    RunPage,
+    Site,
     SiteOptions,
     packed,
     placeholder,
@@ -45,7 +47,7 @@ from sparkpub.site.pages import (
 )
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
-from sparkpub.site.publication import Publication, run_address
+from sparkpub.site.publication import Publication
 from sparkpub.site.sources import (
     CLAIMS_FILE,
     FACTS_FILE,
@@ -55,7 +57,7 @@ from sparkpub.site.sources import (
 )
 from sparkpub.site.words import Words
 
-__all__ = ["Content", "SiteOptions", "build"]
+__all__ = ["Site", "SiteOptions", "build"]
 
 BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
@@ -63,8 +65,8 @@ GLOSSARY = "method/metrics.md"
 """The page whose definitions the search finds one by one."""
 
 
-def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
-    """The docs tree by address. Raises SiteError or ClaimError in one line each for what cannot be published."""
+def build(dataset: Dataset, options: SiteOptions) -> Site:
+    """The docs tree. Raises SiteError or ClaimError in one line each for what cannot be published."""
     if not options.evidence_on_site and options.repo_url is None:
         raise SiteError(
             "evidence cannot be linked in a repository whose address is not known",
@@ -79,34 +81,48 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library, templates)
-        made = tree.pages(publication, library, templates, addresses, posts)
-        of_runs = RunPages(publication, templates)
-        generated = [*made, (SHELL, templates.page("view"))]
-        for form in _forms(publication, of_runs, cache):
-            library.add_later(form.key, form.chart)
+        made = dict(tree.pages(publication, library, templates, addresses, posts))
+        made[SHELL] = templates.page("view")
+        for stored in dataset.runs:
+            trace = telemetry.trace(stored)
+            if trace is not None:
+                library.add_later(trace.form.key, trace.form.chart)
 
-        found: dict[str, Content] = {}
-        _add(found, shared)
-        _add(found, _evidence(publication))
-        _add(found, [(uri, page) for uri, page in generated if uri not in written])
-        _add(found, written)
-        _add(found, downloads.contents(publication, templates))
-        _add(found, preview_pictures.pictures(publication, posts, templates, cache))
-        atom = feed.feed(publication, posts, templates)
-        browser = {feed.ADDRESS: atom} | runtime.files(cache).files
-        _add(found, {uri: Content(data=data) for uri, data in browser.items()})
-
+        found = _together(
+            shared,
+            _evidence(publication),
+            {uri: page for uri, page in made.items() if uri not in written},
+            written,
+            downloads.contents(publication, templates),
+            preview_pictures.pictures(publication, posts, templates, cache),
+            {feed.ADDRESS: feed.feed(publication, posts, templates)},
+            runtime.files(cache).files,
+        )
         placed = placing.Placing(library, templates, drawings.finished())
-        found = placed.tree(found, cache)
-        _add(found, _run_pages(publication, of_runs, placed, cache))
+        whole = placed.placed(found, cache)
     cache.prune()
+    pages = RunPages(publication, templates)
+    return Site(whole, partial(_run_pages, publication, pages, placed))
+
+
+def _together(*parts: Mapping[str, File]) -> dict[str, File]:
+    """All files. Raises SiteError where two have one address."""
+    found: dict[str, File] = {}
+    for part in parts:
+        for uri in part:
+            if uri in found:
+                raise SiteError(
+                    f"two pages or files share the address {uri}",
+                    remedy="rename one of them",
+                )
+        found |= part
     return found
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
     """Raise SiteError with every reason for which this must not be published: errors that nobody has answered,
     typed figures, links to evidence that is not there, claims whose verdict changed."""
-    found = proofread(dataset, options).unacknowledged_errors
+    found = proofread(dataset, options).unacknowledged("error")
     lines = [
         f"{finding.check}: {finding.where}: {finding.message}" for finding in found
     ]
@@ -158,12 +174,7 @@ def words_of(publication: Publication) -> Words:
     def figure(name: str, campaign: str | None = None, **part: str) -> str:
         return placeholder(library.block(name, campaign, **part))
 
-    results, review, verdicts = (
-        publication.results,
-        publication.review,
-        publication.verdicts,
-    )
-    return Words(results, review, verdicts, publication.facts, figure)
+    return Words(publication, figure)
 
 
 @lru_cache(maxsize=1)
@@ -196,27 +207,27 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
 
 def publish_tables(
     publication: Publication,
-) -> tuple[dict[str, str], dict[str, Content]]:
+) -> tuple[dict[str, str], dict[str, bytes]]:
     """Name of a table of the whole site to its address, which changes with its content; and the files at these
     addresses: JSON, compressed."""
-    addresses: dict[str, str] = {}
-    files: dict[str, Content] = {}
-    for name, pieces in programs.tables(publication).items():
-        text = b"".join(pieces)
+    addresses, files = {}, {}
+    for name, rows in programs.tables(publication).items():
+        text = to_json(rows)
         digest = hashlib.sha256(text).hexdigest()[:8]
         addresses[name] = f"data/{name}.{digest}.packed"
-        files[addresses[name]] = Content(data=packed(text))
+        files[addresses[name]] = packed(text)
     return addresses, files
 
 
 def _written(
     publication: Publication, library: Library, templates: Templates
-) -> tuple[dict[str, Content], Sequence[blog.Post]]:
+) -> tuple[dict[str, File], Sequence[blog.Post]]:
     """What people wrote, and the manual: Markdown with its figures bound to the data, everything else as it is; and the
     posts in it."""
     sources = publication.options.sources
     words = words_of(publication)
-    found: dict[str, Content] = {}
+    others: dict[str, File] = {}
+    pages: dict[str, Page] = {}
     shipped = manual.pages(
         has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
     )
@@ -227,96 +238,42 @@ def _written(
         if uri in own:
             refuse_outside(path, uri, sources)
         if path.suffix != ".md" or uri == BLOG_INDEX:
-            found[uri] = Content(copy_of=path)
+            others[uri] = path
         else:
             text = words.render(page_text(path, uri), uri)
-            found[uri] = Content(text=text, source=path if uri in own else None)
-    shown = "".join(content.text or "" for content in found.values())
+            pages[uri] = Page(text, source=path if uri in own else None)
+    shown = "".join(page.text for page in pages.values())
     for mark, (name, part) in words.figures.items():
         if mark in shown:
             library.picture(*name, **part)
-    if GLOSSARY in found:
+    if GLOSSARY in pages:
         answers = tuple(found_by.of_glossary())
-        found[GLOSSARY] = replace(found[GLOSSARY], answers=answers)
-    posts = blog.posts(found)
-    return blog.with_series(found, posts, publication, templates), posts
-
-
-def _forms(
-    publication: Publication, pages: RunPages, cache: Cache
-) -> Iterable[telemetry.SignalForm]:
-    """The forms of the charts that the pages of runs show: as many as there are kinds of machines, and read from all
-    telemetry there is, so that those of a campaign are kept."""
-    found: dict[telemetry.SignalForm, None] = {}
-    for campaign in publication.campaigns:
-        name = key("forms", [pages.decided_by(stored) for stored in campaign.runs])
-        known = cache.get(name)
-        if known is None:
-            traces = (telemetry.trace(run) for run in campaign.runs)
-            forms = dict.fromkeys(trace.form for trace in traces if trace is not None)
-            known = to_json(list(forms))
-            cache.put(name, known)
-        found |= dict.fromkeys(telemetry.FORMS.validate_json(known))
-    return found
+        pages[GLOSSARY] = replace(pages[GLOSSARY], answers=answers)
+    posts = blog.posts({uri: page.text for uri, page in pages.items()})
+    pages |= blog.with_series(pages, posts, publication, templates)
+    return others | pages, posts
 
 
 def _run_pages(
-    publication: Publication, pages: RunPages, placed: placing.Placing, cache: Cache
-) -> Iterator[tuple[str, Content]]:
-    """(address, page) of every run."""
+    publication: Publication, pages: RunPages, placed: placing.Placing
+) -> Iterator[RunPage]:
+    """The page of every run with what its chart shows."""
     for campaign in publication.campaigns:
         for index, stored in enumerate(campaign.runs):
-            late = partial(_run_page, pages, placed, cache, campaign, index)
-            yield f"{run_address(stored).rstrip('/')}.md", Content(late=late)
-
-
-def _run_page(
-    pages: RunPages,
-    placed: placing.Placing,
-    cache: Cache,
-    campaign: CampaignData,
-    index: int,
-) -> LatePage:
-    """The page of a run with what its chart shows, which is read once."""
-    stored = campaign.runs[index]
-    data = b""
-    if stored.record.file("telemetry") is not None:
-        name = pages.decided_by(stored)
-        known = cache.get(name)
-        if known is None:
+            chart, file = "", b""
             trace = telemetry.trace(stored)
-            # Empty where its telemetry has nothing to draw.
-            known = b""
             if trace is not None:
                 chart = placed.alone(telemetry.figure(stored, trace))
-                known = runs.file(stored, trace, chart)
-            cache.put(name, known)
-        data = known
-    return pages.page(campaign, index, data)
+                file = runs.samples(stored, trace)
+            yield pages.page(campaign, index, chart, file)
 
 
-def _evidence(publication: Publication) -> Iterator[tuple[str, Content]]:
+def _evidence(publication: Publication) -> dict[str, File]:
     """The evidence of every run, as far as the site has it."""
     # Runs that came from one file share it.
-    published = {
-        item.address: Content(copy_of=item.path)
+    return {
+        item.address: item.path
         for files in publication.evidence.values()
         for item in files
         if item.address
     }
-    yield from published.items()
-
-
-def _add(
-    tree: dict[str, Content],
-    found: Mapping[str, Content] | Iterable[tuple[str, Content]],
-) -> None:
-    """Add files to the tree. Raises SiteError where an address is taken."""
-    files = found.items() if isinstance(found, Mapping) else found
-    for uri, content in files:
-        if uri in tree:
-            raise SiteError(
-                f"two pages or files share the address {uri}",
-                remedy="rename one of them",
-            )
-        tree[uri] = content

@@ -4,9 +4,8 @@
     cache.get(key("chart", specification, rows))   the bytes, or None
     cache.put(key(...), data)
 
-An entry is named by a digest of everything that decides it, and begins with a digest of that name and of what it
-holds, so that one which is damaged, cut off or in another's place is made again. Any part may be deleted at any time,
-and two builds may share a folder.
+An entry is named by a digest of everything that decides it, and begins with a digest of what it holds, so that one
+which is damaged or cut off is made again. Any part may be deleted at any time, and two builds may share a folder.
 
 Of our own, since joblib and diskcache keep Python pickles: reading a folder that somebody else wrote would run it.
 """
@@ -79,11 +78,6 @@ def _digest(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _seal(key: str) -> "hashlib._Hash":
-    """What an entry begins with, once it has all that the entry holds."""
-    return hashlib.sha256(key.encode())
-
-
 class Cache:
     """Bytes by key, each in a file of its own below `folder`, which need not be there yet."""
 
@@ -104,21 +98,15 @@ class Cache:
         except OSError:
             return None
         digest, data = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
-        seal = _seal(key)
-        seal.update(data)
-        if seal.digest() != digest:
-            return None
-        return data
+        return data if hashlib.sha256(data).digest() == digest else None
 
     def put(self, key: str, data: bytes) -> None:
         """Keep the bytes under this key, unless the disk is full or not ours: nothing depends on it."""
         place = self._place(key)
-        seal = _seal(key)
-        seal.update(data)
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
             with replacing(place) as entry:
-                entry.write(seal.digest() + data)
+                entry.write(hashlib.sha256(data).digest() + data)
 
     def prune(self, days: float = KEPT_DAYS) -> None:
         """Delete what no build asked for in so many days."""

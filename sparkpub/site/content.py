@@ -5,7 +5,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -14,16 +14,7 @@ from sparkpub.site.cache import user_folder
 
 ROOT = "\ue000/"
 """Stands at the beginning of an address in generated HTML for the way from a page back to the root of the site, e.g.
-`../../`. Only there: text that happens to hold it stays as it is."""
-_ADDRESSES = (
-    'href="',
-    'src="',
-    'data-sp-chart="',
-    'data-sp-rows="',
-    'data-sp-raw="',
-    'data-sp-root="',
-)
-
+`../../`."""
 _PLACEHOLDER = re.compile(r'<div data-sp-block="([0-9a-f]{16})"></div>')
 POSTS = "blog/posts/"
 SHELL = "runs/view.md"
@@ -54,30 +45,34 @@ class SearchAnswer(NamedTuple):
     words: str
 
 
-class LatePage(NamedTuple):
-    """A page of which a site has thousands: its heading, the HTML below it, and the file beside it, which may be
-    empty."""
+class RunPage(NamedTuple):
+    """The page of a run, of which a site has thousands: its address without `.md`, its heading, the HTML below it, and
+    the file beside it, which may be empty."""
 
+    address: str
     title: str
     html: str
     file: bytes = b""
 
+    @property
+    def markdown(self) -> str:
+        """The page for an engine that has no shell for it."""
+        front = f"---\ntitle: {json.dumps(self.title)}\nhide: [navigation]\nsearch: {{exclude: true}}\n---"
+        heading = html.escape(self.title).replace("_", "&#95;").replace("*", "&#42;")
+        body = self.html.replace(ROOT, way_to_root(self.address))
+        return f"{front}\n\n# {heading} {{ #run }}\n\n<div data-sp-run>{body}</div>\n"
+
 
 @dataclass(frozen=True)
-class Content:
-    """One file of the docs tree: one of `text`, `data`, `copy_of` and `late` is set. `late` is a page
-    that is made as it is written; MkDocs renders one shell for all of them.
+class Page:
+    """A page as Markdown.
 
-    `blocks` holds the HTML of a page's placeholders, by key. Charts and tables stand in the page as placeholders,
-    since passing them through Markdown and the search index would cost most of the build. `source` is the file
-    behind the page, for a "view source" link; `image` its preview picture; `linked_data` JSON about it for search
-    engines.
+    `blocks` holds the HTML of its placeholders, by key. Charts and tables stand in the page as placeholders, since
+    passing them through Markdown and the search index would cost most of the build. `source` is the file behind the
+    page, for a "view source" link; `image` its preview picture; `linked_data` JSON about it for search engines.
     """
 
-    text: str | None = None
-    data: bytes | None = None
-    copy_of: Path | None = None
-    late: Callable[[], LatePage] | None = None
+    text: str
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
     image: Picture | None = None
@@ -87,29 +82,20 @@ class Content:
     answers: tuple[SearchAnswer, ...] = ()
     """What of the page the search finds by itself."""
 
-    def inlined(self, uri: str) -> bytes:
-        """The file as written to disk: placeholders replaced by their HTML."""
-        return self.files(uri)[uri]
-
-    def files(self, uri: str) -> dict[str, bytes]:
-        """Address to bytes of what is written to disk: the file, and what lies beside a page that is made late."""
-        if self.copy_of is not None:
-            return {uri: self.copy_of.read_bytes()}
-        if self.data is not None:
-            return {uri: self.data}
-        if self.late is None:
-            return {uri: fill(self.text or "", self.blocks, way_to_root(uri)).encode()}
-        page = self.late()
-        beside = {f"{uri.removesuffix('.md')}/{RUN_FILE}": page.file}
-        written = {uri: _as_markdown(page, uri).encode()}
-        return written | (beside if page.file else {})
+    def whole(self, uri: str) -> str:
+        """The page with its HTML in place, at its address in the docs tree."""
+        return fill(self.text, self.blocks, way_to_root(uri))
 
 
-def _as_markdown(page: LatePage, uri: str) -> str:
-    front = f"---\ntitle: {json.dumps(page.title)}\nhide: [navigation]\nsearch: {{exclude: true}}\n---"
-    heading = html.escape(page.title).replace("_", "&#95;").replace("*", "&#42;")
-    body = relative(page.html, way_to_root(uri))
-    return f"{front}\n\n# {heading} {{ #run }}\n\n<div data-sp-run>{body}</div>\n"
+File = Page | bytes | Path
+"""One file of the docs tree: a page, what a file holds, or where it lies."""
+
+
+class Site(NamedTuple):
+    """The docs tree by address; and what makes the pages of runs, one after another."""
+
+    files: Mapping[str, File]
+    runs: Callable[[], Iterator[RunPage]]
 
 
 @dataclass(frozen=True)
@@ -156,23 +142,14 @@ def placeholders(text: str) -> list[str]:
 
 def fill(text: str, blocks: Mapping[str, str], root: str) -> str:
     """`text` with each placeholder replaced by its HTML, links relative to `root`."""
-    return _PLACEHOLDER.sub(lambda found: _filled(found, blocks, root), text)
 
+    def filled(found: re.Match[str]) -> str:
+        block = blocks.get(found[1])
+        if block is None:
+            return found[0]  # somebody wrote what looks like one
+        return fill(block, blocks, root).replace(ROOT, root)
 
-def _filled(found: re.Match[str], blocks: Mapping[str, str], root: str) -> str:
-    block = blocks.get(found[1])
-    if block is None:
-        return found[0]  # somebody wrote what looks like one
-    return relative(fill(block, blocks, root), root)
-
-
-def relative(text: str, root: str) -> str:
-    """Generated HTML with its addresses relative to `root`."""
-    if ROOT not in text:
-        return text
-    for before in _ADDRESSES:
-        text = text.replace(before + ROOT, before + root)
-    return text
+    return _PLACEHOLDER.sub(filled, text)
 
 
 def way_to_root(uri: str) -> str:

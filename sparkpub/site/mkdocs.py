@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,14 @@ from markupsafe import Markup
 from mkdocs.commands.build import build as build_docs
 from mkdocs.commands.serve import serve as serve_docs
 from mkdocs.config import config_options as option
-from mkdocs.config.base import Config, ValidationError, load_config
+from mkdocs.config.base import Config, load_config
 from mkdocs.config.config_options import ExtraScriptValue
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import MkDocsException, PluginError
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import BasePlugin, event_priority
-from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.files import File as DocFile
+from mkdocs.structure.files import Files, InclusionLevel
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
@@ -42,13 +43,15 @@ from sparkpub.site.content import (
     RUN_FILE,
     SHELL,
     SITE_CARD,
-    Content,
+    File,
     Picture,
+    Site,
     SiteOptions,
     block_key,
     fill,
 )
-from sparkpub.site.crawl import NOT_THERE, dead_links
+from sparkpub.site.content import Page as SourcePage
+from sparkpub.site.crawl import dead_links
 from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
@@ -67,27 +70,22 @@ THEME = Path(__file__).parent / "theme"
 RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
 """Names that belong to nobody (RFC 2606)."""
 _ORIGIN = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?")
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
-_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _IN_NAV = re.compile(r"^([a-z-]+/)?index\.md$")
 _LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
 """Of files that are not in the finished site."""
 
 
-class HostOrigin(option.Type[str]):
-    """An address of a host, `https://giscus.app`, and nothing that could end a rule of the policy."""
-
-    def __init__(self) -> None:
-        super().__init__(str)
-
-    def run_validation(self, value: object) -> str:
-        """The address, if it is one."""
-        if not isinstance(value, str) or not _ORIGIN.fullmatch(value):
-            raise ValidationError(
-                f"allow: {value!r} is not the address of a host; write for instance https://giscus.app"
+def refuse_others(allow: Sequence[str]) -> None:
+    """Raise PluginError for what is not the address of a host, `https://giscus.app`, and could end a rule of the
+    policy."""
+    for host in allow:
+        if not _ORIGIN.fullmatch(host):
+            raise PluginError(
+                f"allow: {host!r} is not the address of a host; write for instance https://giscus.app"
             )
-        return value
 
 
 class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a hook untyped
@@ -102,7 +100,7 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
     evidence = option.Choice(("site", "repository"), default="site")
     """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
-    allow = option.ListOfItems(HostOrigin(), default=[])
+    allow = option.ListOfItems(option.Type(str), default=[])
     """Addresses of others, such as `https://giscus.app`, whose scripts, styles, fonts and frames pages may load."""
 
 
@@ -134,8 +132,10 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def __init__(self) -> None:
         self._preview: Preview | None = None
-        self._tree: Mapping[str, Content] = {}
+        self._site: Site | None = None
+        self._pages: dict[str, SourcePage] = {}
         self._blocks: dict[str, str] = {}
+        """The HTML of all pages: a list of posts shows some of it too."""
         self._problems: list[str] = []
 
     def on_startup(
@@ -151,6 +151,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Put our templates before the theme's and behind the project's own, and look at the site's address."""
+        refuse_others(self.config.allow)
         behind_project = 1 if config.theme.custom_dir else 0
         config.theme.dirs.insert(behind_project, str(THEME))
         config.markdown_extensions.append(EmptyHeaderCells())
@@ -171,42 +172,48 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._problems = []
         try:
             with _all_lasts():
-                self._tree = self._build(config)
+                self._site = self._build(config)
             if self._preview is not None:
                 self._problems = self._preview.problems
         except SparkpubError as error:
             lines = error.lines()
-            if self._preview is None or not self._tree:
+            if self._preview is None or self._site is None:
                 raise PluginError("\n".join(lines)) from None
             self._problems = [f"{line}; the last good pages stay" for line in lines]
             for line in self._problems:
                 log.error(line)  # noqa: TRY400 - one line, no traceback
-        self._blocks = {}
-        style, module = page_assets(self._tree)
+        style, module = page_assets(self._site.files)
         script = ExtraScriptValue(module)
         script.type = "module"
         config.extra_css.append(style)
         config.extra_javascript.append(script)
-        for uri, content in self._tree.items():
-            self._blocks |= content.blocks
+        self._pages = {}
+        for uri, file in self._site.files.items():
             known = files.get_file_from_path(uri)
-            if content.late is not None or (known and content.copy_of is not None):
+            if isinstance(file, SourcePage):
+                self._pages[uri] = file
+            elif known and isinstance(file, Path):
                 continue
             if known is not None:
                 files.remove(known)
-            files.append(self._file(config, uri, content))
+            files.append(self._file(config, uri, file))
+        self._blocks = {
+            key: html
+            for page in self._pages.values()
+            for key, html in page.blocks.items()
+        }
         if config.nav is not None:
             config.nav = manual.navigation(config.nav, files.src_uris)
         return files
 
-    def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
+    def _build(self, config: MkDocsConfig) -> Site:
         # These load pandas, which a build does not need where nothing changed.
         from sparkpub.review.dataset import load  # noqa: PLC0415
         from sparkpub.site.build import build, refuse  # noqa: PLC0415
 
         folders, options = self.data(config), self.options(config)
         if self._preview is not None:
-            return self._preview.tree(folders, options)
+            return self._preview.site(folders, options)
         dataset = load(*folders)
         refuse(dataset, options)
         return build(dataset, options)
@@ -228,22 +235,23 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             evidence_on_site=self.config.evidence == "site",
         )
 
-    def _file(self, config: MkDocsConfig, uri: str, content: Content) -> File:
+    def _file(self, config: MkDocsConfig, uri: str, file: File) -> DocFile:
+        is_post = uri.startswith(POSTS)
         inclusion = InclusionLevel.UNDEFINED
-        if uri.endswith(".md") and not _IN_NAV.match(uri) and not uri.startswith(POSTS):
+        if uri.endswith(".md") and not _IN_NAV.match(uri) and not is_post:
             inclusion = InclusionLevel.NOT_IN_NAV
-        place, body = content.copy_of, content.text or ""
-        if uri.startswith(POSTS) and place is None:
-            place = self._post(config, uri, body)
-        given: dict[str, Any] = {"abs_src_path": str(place)}
-        if place is None:
-            given = {"content": body if content.data is None else content.data}
-        file = File.generated(config, uri, inclusion=inclusion, **given)
-        if content.source is not None and config.repo_url and config.edit_uri:
+        page = file if isinstance(file, SourcePage) else SourcePage("")
+        given: dict[str, Any] = {"content": page.text if file is page else file}
+        if isinstance(file, Path):
+            given = {"abs_src_path": str(file)}
+        elif is_post:
+            given = {"abs_src_path": str(self._post(config, uri, page.text))}
+        made = DocFile.generated(config, uri, inclusion=inclusion, **given)
+        if page.source is not None and config.repo_url and config.edit_uri:
             with suppress(ValueError):  # of a file that is elsewhere
-                path = content.source.resolve().relative_to(self._folder(config))
-                file.edit_uri = f"../{path.as_posix()}"
-        return file
+                path = page.source.resolve().relative_to(self._folder(config))
+                made.edit_uri = f"../{path.as_posix()}"
+        return made
 
     def _post(self, config: MkDocsConfig, uri: str, text: str) -> Path:
         """A post as a file: the blog opens its posts itself, so they need a place, outside every watched folder."""
@@ -277,17 +285,17 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         env.globals["sparkpub"] = Additions(
             policy=policy if self._preview is None else None,
             image=lambda page: (
-                self._content(page).image or Picture(SITE_CARD, config.site_name)
+                self._source(page).image or Picture(SITE_CARD, config.site_name)
             ),
-            linked_data=lambda page: self._content(page).linked_data,
+            linked_data=lambda page: self._source(page).linked_data,
             search=runtime.script(runtime.SEARCH)[0],
             problems=self._problems,
         )
         return env
 
-    def _content(self, page: Page) -> Content:
+    def _source(self, page: Page) -> SourcePage:
         """What a page is made of; nothing for one of the theme."""
-        return self._tree.get(page.file.src_uri, Content())
+        return self._pages.get(page.file.src_uri, SourcePage(""))
 
     def _refuse_twins(self, files: Files) -> None:
         """Stop a build where two files would be published at one address, and one of them lost."""
@@ -324,17 +332,17 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _add_to_search(self, page: Page, config: MkDocsConfig) -> None:
         """Give the search the words of a page that stand in its charts and tables, which are not there yet."""
-        content = self._content(page)
-        if not (content.found_by or content.answers):
+        source = self._source(page)
+        if not (source.found_by or source.answers):
             return
         # The theme's search has the theme's name before its own.
         for plugin in config.plugins.values():
             entries = getattr(getattr(plugin, "search_index", None), "entries", [])
             own = [entry for entry in entries if entry["location"] == page.url]
             for entry in own[-1:]:
-                words = f"{entry['text']} {html.escape(content.found_by)}"
+                words = f"{entry['text']} {html.escape(source.found_by)}"
                 entry["text"] = words.strip()
-                for anchor, title, said in content.answers:
+                for anchor, title, said in source.answers:
                     found = {
                         "location": f"{page.url}#{anchor}",
                         "title": html.escape(title),
@@ -344,7 +352,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in: those of the page, and in a list of posts those of the posts."""
-        blocks = {**self._blocks, **self._content(page).blocks}
+        blocks = {**self._blocks, **self._source(page).blocks}
         return fill(output, blocks, "../" * page.url.count("/"))
 
     def on_post_build(self, *, config: MkDocsConfig) -> None:
@@ -364,15 +372,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
         place = site / SHELL.removesuffix(".md") / "index.html"
         shell = place.read_text(encoding="utf-8")
-        for uri, content in self._tree.items():
-            if content.late is not None:
-                run = content.late()
-                folder = site / uri.removesuffix(".md")
-                folder.mkdir(parents=True, exist_ok=True)
-                text = runs.in_shell(shell, run, f"{uri.removesuffix('.md')}/")
-                (folder / "index.html").write_text(text, encoding="utf-8")
-                if run.file:
-                    (folder / RUN_FILE).write_bytes(run.file)
+        assert self._site is not None
+        for run in self._site.runs():
+            folder = site / run.address
+            folder.mkdir(parents=True, exist_ok=True)
+            text = runs.in_shell(shell, run)
+            (folder / "index.html").write_text(text, encoding="utf-8")
+            if run.file:
+                (folder / RUN_FILE).write_bytes(run.file)
         place.write_text(shell.replace(runs.STAND_IN, runs.TITLE), encoding="utf-8")
 
     def on_serve(
@@ -433,20 +440,6 @@ def published_address(site_url: str | None) -> str:
     return ""
 
 
-class _Problems(logging.Handler):
-    """Keeps what MkDocs warns of, one line each."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the lines of one message."""
-        self.lines += [
-            line for line in record.getMessage().splitlines() if line.strip()
-        ]
-
-
 def _ours(config: MkDocsConfig) -> SparkpubPlugin:
     """The plugin in a configuration. Raises SiteError where it is not there."""
     for plugin in config.plugins.values():
@@ -457,40 +450,41 @@ def _ours(config: MkDocsConfig) -> SparkpubPlugin:
 
 
 _NO_TARGET = re.compile(
-    r"Doc file '(?P<page>[^']+)' contains a link '(?P<link>[^']+)', but the target '.*' is not found"
+    r"Doc file '([^']+)' contains a link '([^']+)', but the target '.*' is not found.*"
 )
 
 
-def _with_remedies(lines: Sequence[str]) -> list[str]:
-    """What MkDocs warned of as lines of ours. A dead link is said once, with its source, and not again for each page
-    that shows it."""
-    found = []
-    links = {""}
-    for line in lines:
-        no_target = _NO_TARGET.match(line)
-        if no_target is not None:
-            page, link = no_target["page"], no_target["link"]
-            links.add(link.rpartition("/")[2])
-            line = f"a link to {link} leads nowhere, {page}"  # noqa: PLW2901 - said better
-        target = line.removesuffix(NOT_THERE).rpartition("/")[2]
-        if not (line.startswith(DEAD_LINK) and target in links):
-            found.append(line if "; " in line else f"{line.rstrip('.')}; correct it")
-    return found
+def _plainly(lines: Sequence[str]) -> list[str]:
+    """What MkDocs warned of as lines of ours. Where it warns of anything, dead links of the finished site follow from
+    that, or wait."""
+    own = [line for line in lines if not line.startswith(DEAD_LINK)]
+    told = [
+        _NO_TARGET.sub(r"a link to \2 leads nowhere, \1", line) for line in own or lines
+    ]
+    return [
+        line if "; " in line else f"{line.rstrip('.')}; correct it" for line in told
+    ]
 
 
 @contextmanager
 def _in_our_words() -> Iterator[None]:
     """Whatever stops MkDocs meanwhile is a SiteError, with what it warned of."""
-    problems = _Problems()
+    problems: list[str] = []
+
+    class Keeping(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            problems.extend(filter(str.strip, record.getMessage().splitlines()))
+
+    handler = Keeping(logging.WARNING)
     engine = logging.getLogger("mkdocs")
-    engine.addHandler(problems)
+    engine.addHandler(handler)
     try:
         yield
     except (MkDocsException, SystemExit) as error:
-        first, *others = _with_remedies(problems.lines or [str(error)])
+        first, *others = _plainly(problems or [str(error)])
         raise SiteError(first, others=others) from None
     finally:
-        engine.removeHandler(problems)
+        engine.removeHandler(handler)
 
 
 def serve_site(config_file: Path, address: str) -> None:

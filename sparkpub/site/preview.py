@@ -1,13 +1,13 @@
 """The docs tree of a preview: what is wrong with it is said and does not stop it."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sparkpub.record.errors import SparkpubError
 from sparkpub.review.dataset import Dataset, FilesState, load, state_of
 from sparkpub.site.build import build, refuse
-from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.content import Site, SiteOptions
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 
@@ -20,10 +20,8 @@ class Preview:
         self._loaded: tuple[FilesState, Dataset] | None = None
         self._whole: Dataset | None = None
 
-    def tree(
-        self, folders: Sequence[Path], options: SiteOptions
-    ) -> Mapping[str, Content]:
-        """The docs tree by address. Raises SparkpubError for what leaves nothing to show."""
+    def site(self, folders: Sequence[Path], options: SiteOptions) -> Site:
+        """The docs tree. Raises SparkpubError for what leaves nothing to show."""
         self.problems = []
         dataset = self._load(folders)
         try:

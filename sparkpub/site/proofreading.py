@@ -4,17 +4,16 @@ Each page is read by itself, so that one that cannot be read hides nothing of th
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import listed
-from sparkpub.record.web import address_problem
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.reviewing import Review
@@ -22,9 +21,9 @@ from sparkpub.review.claims import facts, ledger
 from sparkpub.review.claims.claim import Claim
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose
-from sparkpub.site.content import POSTS, Content
+from sparkpub.site.content import POSTS
 from sparkpub.site.pages import blog
-from sparkpub.site.prose import Passage, Typed
+from sparkpub.site.prose import Typed
 from sparkpub.site.sources import (
     CLAIMS_FILE,
     FACTS_FILE,
@@ -36,7 +35,13 @@ from sparkpub.site.sources import (
 )
 from sparkpub.site.words import Words, proof
 
-UNREADABLE = "unreadable-page"
+UNREADABLE, UNBOUND, CLAIM, DEAD = (
+    "unreadable-page",
+    "unbound-number",
+    "claim",
+    "dead-evidence",
+)
+"""The checks of kind `prose`."""
 _MOST_KEPT = 512
 """Pages that are read once."""
 _EXPRESSION = re.compile(r"\{\{[^{}]*\}\}")
@@ -49,6 +54,8 @@ _VALUE = re.compile(r"([+−-]?\d[\d,]*(?:\.\d+)?)\s*(\S.*)?$")
 
 Speak = Callable[[], Words]
 """Gives the names that prose may use, with what they say today."""
+Pages = Mapping[str, str]
+"""The text of pages by their addresses."""
 
 
 def with_prose(review: Review, sources: Path, speak: Speak | None = None) -> Review:
@@ -57,11 +64,15 @@ def with_prose(review: Review, sources: Path, speak: Speak | None = None) -> Rev
     `speak` is asked only where a page has an expression, or a typed figure that one could take the place of.
     """
     said = None if speak is None else cache(speak)
-    found: list[Finding] = []
-    for read in READERS.values():
-        found += read(sources, review, said)
-        if any(finding.check == UNREADABLE for finding in found):
-            said = None  # claims or facts that cannot be read have no values
+    pages = prose.pages(sources)
+    found = list(_of_claims(sources, review))
+    # Claims or facts that cannot be read have no values.
+    found += _unreadable(sources, pages, None if found else said)
+    if found:
+        said = None
+    found += typed_figures(sources, pages, said)
+    found += _changed(sources, review)
+    found += _dead_links(sources, pages, review.dataset)
     return replace(review, findings=review.findings + tuple(found))
 
 
@@ -74,33 +85,22 @@ def _finding(
     campaign: str = "",
     **evidence: object,
 ) -> Finding:
-    where = {"file": str(page), "line": line}
     severity = CHECKS[check].severities[0]
-    return Finding(
-        check,
-        severity,
-        campaign,
-        None,
-        None,
-        message,
-        where | evidence,
-    )
+    where = {"file": str(page), "line": line, **evidence}
+    return Finding(check, severity, campaign, None, None, message, where)
 
 
 # -- what cannot be read ---------------------------------------------------------------------------------------
 
 
-def unreadable_page(
-    sources: Path, review: Review, speak: Speak | None
-) -> Iterator[Finding]:
+def _unreadable(sources: Path, pages: Pages, speak: Speak | None) -> Iterator[Finding]:
     """Files of people that cannot be read, with the line, and posts that cannot stand beside each other."""
-    in_the_way = list(_of_claims(sources, review))
-    yield from in_the_way
     words = None
-    asks = any("{{" in text or "{%" in text for _, _, text in prose.pages(sources))
-    if speak is not None and asks and not in_the_way:
+    if speak is not None and any(
+        "{{" in text or "{%" in text for text in pages.values()
+    ):
         words = speak()
-    posts: dict[str, Content] = {}
+    posts: dict[str, str] = {}
     for path, uri in files(sources):
         try:
             refuse_outside(path, uri, sources)
@@ -109,8 +109,8 @@ def unreadable_page(
                 read_page(text, uri)
                 shown = proof(text, uri) if words is None else words.render(text, uri)
                 if uri.startswith(POSTS):
-                    blog.posts({uri: Content(text=shown)})
-                    posts[uri] = Content(text=shown)
+                    blog.posts({uri: shown})
+                    posts[uri] = shown
         except SparkpubError as error:
             yield from _problems(error, path, uri)
     try:
@@ -121,25 +121,19 @@ def unreadable_page(
 
 def _of_claims(sources: Path, review: Review) -> Iterator[Finding]:
     """What is wrong with claims.yaml and facts.yaml, and with claims about what a campaign does not have."""
-    path = sources / FACTS_FILE
-    try:
-        facts.read(path)
-        path = sources / CLAIMS_FILE
-        ledger.read(path)
-    except ClaimError as error:
-        yield from _problems(error, path, str(path))
+    for name, read in ((FACTS_FILE, facts.read), (CLAIMS_FILE, ledger.read)):
+        try:
+            read(sources / name)
+        except ClaimError as error:
+            yield from _problems(error, sources / name, str(sources / name))
+            break
     path = sources / CLAIMS_FILE
     for claim in _claims(sources):
         try:
             verdict(claim, review)
         except ClaimError as error:
             line = _line_with(documents.text_of(path, ClaimError), claim.id)
-            yield _finding(
-                UNREADABLE,
-                path,
-                line,
-                error.lines()[0],
-            )
+            yield _finding(UNREADABLE, path, line, error.lines()[0])
 
 
 def _claims(sources: Path) -> list[Claim]:
@@ -152,21 +146,21 @@ def _claims(sources: Path) -> list[Claim]:
 def verdict(claim: Claim, review: Review) -> ledger.Verdict:
     """The verdict on a claim. Raises ClaimError where it names what its campaign does not have.
 
-    Those of the last review are kept: claims are proofread, judged for the pages, and judged again in a preview.
+    Claims are proofread, judged for the pages, and judged again in a preview.
     """
-    if not _judged or _judged[0][0] is not review:
-        _judged[:] = [(review, {})]
-    known = _judged[0][1]
+    known = _judged(review)
     if claim.id not in known or known[claim.id].claim != claim:
         known[claim.id] = ledger.judge([claim], review)[0]
     return known[claim.id]
 
 
-_judged: list[tuple[Review, dict[str, ledger.Verdict]]] = []
-"""The last review, and the verdicts on claims by their ids."""
+@lru_cache(maxsize=1)
+def _judged(_review: Review) -> dict[str, ledger.Verdict]:
+    """The verdicts that were found for the last review, by ids of claims."""
+    return {}
 
 
-def read_page(source: str, uri: str) -> list[Passage]:
+def read_page(source: str, uri: str) -> list[str]:
     """What a reader sees of a page, title and description included. Raises ClaimError with file and line, SiteError for
     what no engine could read or follow."""
     found = _read(source, uri)
@@ -176,23 +170,17 @@ def read_page(source: str, uri: str) -> list[Passage]:
 
 
 @lru_cache(_MOST_KEPT)
-def _read(source: str, uri: str) -> list[Passage] | SparkpubError:
+def _read(source: str, uri: str) -> list[str] | SparkpubError:
     """The same, read once for all checks: a page that takes too long does so once."""
     try:
         filled = proof(source, uri)
         front = FRONT.match(filled)
         head = front[0] if front else ""
-        titles = [Passage(found[1]) for found in _TITLE.finditer(head)]
         with bounded(uri):
-            found, addresses = prose.passages(prose.to_html(filled[len(head) :]))
-        for address in addresses:
-            problem = address_problem(address)
-            if problem is not None:
-                where = f"{uri}:{_line_with(source, address)}"
-                raise SiteError(problem, where=where, remedy="correct the link")
+            found = prose.passages(prose.to_html(filled[len(head) :]))
     except SparkpubError as error:
         return error
-    return titles + found
+    return _TITLE.findall(head) + found
 
 
 def _problems(error: SparkpubError, path: Path, name: str) -> Iterator[Finding]:
@@ -201,12 +189,7 @@ def _problems(error: SparkpubError, path: Path, name: str) -> Iterator[Finding]:
     for text in error.lines():
         found = place.search(text)
         line = int(found[1]) if found and found[1] else 1
-        yield _finding(
-            UNREADABLE,
-            path,
-            line,
-            place.sub("", text),
-        )
+        yield _finding(UNREADABLE, path, line, place.sub("", text))
 
 
 def _line_with(source: str, text: str) -> int:
@@ -217,44 +200,30 @@ def _line_with(source: str, text: str) -> int:
 # -- what is typed ---------------------------------------------------------------------------------------------
 
 
-def unbound_number(
-    sources: Path, _review: Review, speak: Speak | None
+def typed_figures(
+    sources: Path, pages: Pages, speak: Speak | None
 ) -> Iterator[Finding]:
     """Figures and verdicts that somebody typed, which go stale in silence, and directions against the figures beside
     them."""
-    check = "unbound-number"
-    for page, uri, source in prose.pages(sources):
-        passages: list[Passage] = []
+    for uri, source in pages.items():
+        page, passages = sources / uri, list[str]()
         with suppress(SparkpubError):
             passages = read_page(source, uri)
         for said in (said for passage in passages for said in prose.typed(passage)):
             text = f"{said.text!r} is typed into the text; {_advice(said, speak)}."
-            yield _finding(
-                check,
-                page,
-                prose.line_of(source, said),
-                text,
-            )
-        if speak is not None:
-            say = partial(
-                _said,
-                page=source,
-                uri=uri,
-                speak=speak,
-            )
-            for place, text in against_sign(source, say):
-                yield _finding(
-                    check,
-                    page,
-                    source.count("\n", 0, place) + 1,
-                    text,
-                )
+            yield _finding(UNBOUND, page, prose.line_of(source, said), text)
+        for expression, word, is_up in _directions(source):
+            shown = "" if speak is None else _said(expression[0], source, uri, speak())
+            if shown[:1] in ("+", "−") and shown.startswith("+") != is_up:
+                line = source.count("\n", 0, expression.start()) + 1
+                text = f"The sentence says “{word}”, and the figure is {shown}."
+                yield _finding(UNBOUND, page, line, text)
     path = sources / CLAIMS_FILE
     for statement in _claims(sources):
-        for said in prose.typed(Passage(statement.says or "")):
+        for said in prose.typed(statement.says or ""):
             line = prose.line_of(documents.text_of(path, ClaimError), said)
             text = f"{said.text!r} is typed into claim {statement.id}; a figure is tested: write it into expect."
-            yield _finding(check, path, line, text)
+            yield _finding(UNBOUND, path, line, text)
 
 
 def _advice(said: Typed, speak: Speak | None) -> str:
@@ -312,25 +281,18 @@ _WORD = 40
 """Letters in which a word before an expression is looked for."""
 
 
-def against_sign(
-    source: str, render: Callable[[str], str | None]
-) -> Iterator[tuple[int, str]]:
-    """`… lower` behind a difference above zero, `falls by …` before one: each place in a page, and what is wrong. The
-    words beside an expression are typed and its result is not, so that one can change without the other."""
+def _directions(source: str) -> Iterator[tuple[re.Match[str], str, bool]]:
+    """`… lower` behind a difference, `falls by …` before one: each such expression of a page, the word, and whether it
+    says that the figure is above zero. The words beside an expression are typed and its result is not, so that one can
+    change without the other."""
     for found in _EXPRESSION.finditer(source):
         behind = _BESIDE.match(source, found.end())
         front = source[max(0, found.start() - _WORD) : found.start()]
         before = _BEFORE.search(front.replace("\n", " "))
         if before:
-            is_up, word = before["up"] is not None, before[0].strip()
+            yield found, before[0].strip(), before["up"] is not None
         elif behind:
-            is_up, word = _is_up(behind[1], found[0]), behind[1]
-        else:
-            continue
-        said = render(found[0]) or ""
-        if said[:1] in ("+", "−") and said.startswith("+") != is_up:
-            what = f"The sentence says “{word}”, and the figure is {said}."
-            yield found.start(), what
+            yield found, behind[1], _is_up(behind[1], found[0])
 
 
 def _is_up(word: str, expression: str) -> bool:
@@ -342,62 +304,60 @@ def _is_up(word: str, expression: str) -> bool:
     return is_up != (is_speed and is_time)
 
 
-def _said(expression: str, page: str, uri: str, speak: Speak) -> str | None:
-    """What an expression of a page says, without the link of a fact to its source, `[3 GiB](…)`; None where it
+def _said(expression: str, page: str, uri: str, words: Words) -> str:
+    """What an expression of a page says, without the link of a fact to its source, `[3 GiB](…)`; nothing where it
     cannot."""
     front = FRONT.match(page)
     head = front[0] if front else ""
     with suppress(SparkpubError):
-        said = speak().render(head + expression, uri)
+        said = words.render(head + expression, uri)
         return _LINKED.sub(r"\1", said[len(head) :])
-    return None
+    return ""
 
 
 # -- claims and links ------------------------------------------------------------------------------------------
 
 
-def claim(sources: Path, review: Review, _speak: Speak | None) -> Iterator[Finding]:
+def _changed(sources: Path, review: Review) -> Iterator[Finding]:
     """Claims that the data now judge otherwise than when the text was written, with the places to reread."""
-    for statement in _claims(sources):
+    for claim in _claims(sources):
         with suppress(ClaimError):
-            found = verdict(statement, review)
+            found = verdict(claim, review)
             if not found.changed:
                 continue
-            places = prose.uses(sources, statement.id)
-            then, now = statement.recorded, found.verdict
-            text = f"Claim {statement.id} was recorded as {then} and is now {now}: {found.text} "
+            places = prose.uses(sources, claim.id)
+            then, now = claim.recorded, found.verdict
+            text = f"Claim {claim.id} was recorded as {then} and is now {now}: {found.text} "
             text += f"Reread {', '.join(places) or 'what rests on it'}, then record the verdict."
-            evidence = {"recorded": then, "verdict": now, "places": places}
             yield _finding(
-                "claim",
+                CLAIM,
                 sources / CLAIMS_FILE,
                 1,
                 text,
-                campaign=statement.campaign,
-                claim=statement.id,
-                **evidence,
+                campaign=claim.campaign,
+                claim=claim.id,
+                recorded=then,
+                verdict=now,
+                places=places,
             )
 
 
-def dead_evidence(
-    sources: Path, review: Review, _speak: Speak | None
-) -> Iterator[Finding]:
+def _dead_links(sources: Path, pages: Pages, dataset: Dataset) -> Iterator[Finding]:
     """Links to runs that are not among the data, and to files that do not exist."""
-    for page, _, text in prose.pages(sources):
+    for uri, text in pages.items():
         for found in _LINK.finditer(text):
             target = (found[1] or found[2]).split("#")[0].split("?")[0]
-            if "://" not in target and _dead(target, review.dataset):
+            if "://" not in target and _dead(target, dataset):
                 line = text.count("\n", 0, found.start()) + 1
                 what = f"{target} leads to evidence that does not exist."
-                yield _finding("dead-evidence", page, line, what)
+                yield _finding(DEAD, sources / uri, line, what)
     known: dict[str, facts.Fact] = {}
     with suppress(ClaimError):
         known = facts.read(sources / FACTS_FILE)
     unquoted = [fact.id for fact in known.values() if fact.quote is None]
     if unquoted:
         what = f"These facts have no quote: in which their figure stands: {listed(unquoted)}."
-        told = _finding("dead-evidence", sources / FACTS_FILE, 1, what)
-        yield replace(told, severity="info")
+        yield replace(_finding(DEAD, sources / FACTS_FILE, 1, what), severity="info")
 
 
 def _dead(target: str, dataset: Dataset) -> bool:
@@ -409,12 +369,3 @@ def _dead(target: str, dataset: Dataset) -> bool:
             and not path.with_name(file[2].removesuffix(".txt")).is_file()
         )
     return run is not None and run[1] != "index" and run[1] not in dataset.by_id
-
-
-READERS: dict[str, Callable[[Path, Review, Speak | None], Iterator[Finding]]] = {
-    UNREADABLE: unreadable_page,
-    "unbound-number": unbound_number,
-    "claim": claim,
-    "dead-evidence": dead_evidence,
-}
-"""The checks of kind `prose` by name: how each reads a folder of pages; those behind the first, what can be read."""

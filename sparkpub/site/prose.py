@@ -50,8 +50,6 @@ _DIGITS = r"\d+(?:[,\u202f ]\d{3})*(?:\.\d+)?"
 _FIGURE = re.compile(
     rf"(?<![\w.^])[+\-~≈±<>≤≥]?\s?(?:{_DIGITS}\s?[–—/⁄-]\s?)?({_DIGITS})(?:[\s-]?({UNIT})(?![\w/]))?"
 )
-_IN_CODE = re.compile(rf"{_DIGITS}(?:\s+(?:{UNIT})|%|GiB|GB|°C)(?![\w/])")
-"""In code within a sentence a figure has a unit; other numbers there are settings and names."""
 _COUNT = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
     "|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
@@ -112,17 +110,6 @@ models (`7B`), ordinals, widths, and the levels of intervals."""
 
 
 @dataclass(frozen=True)
-class Passage:
-    """A piece of text that is read as one: a paragraph, a heading, a cell, an alternative text, a title.
-
-    `code` is what of it is set as code.
-    """
-
-    text: str
-    code: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Typed:
     """A figure or a verdict that somebody typed. `number` and `unit` are None for words and verdicts."""
 
@@ -134,14 +121,14 @@ class Typed:
     unit: str | None = None
 
 
-def passages(html: str) -> tuple[list[Passage], list[str]]:
-    """The text of a page, block by block, with texts of attributes; without code blocks. And what the page links to or
-    loads."""
+def passages(html: str) -> list[str]:
+    """The text of a page as it is read, paragraph by paragraph, with titles, cells and alternative texts, and without
+    code."""
     reader = _ProseReader()
     reader.feed(html)
     reader.close()
     reader.end_block()
-    return reader.passages, reader.addresses
+    return reader.passages
 
 
 def to_html(text: str) -> str:
@@ -150,14 +137,10 @@ def to_html(text: str) -> str:
     return converted
 
 
-def typed(passage: Passage) -> Iterator[Typed]:
+def typed(passage: str) -> Iterator[Typed]:
     """What of a passage is typed and should be bound: any number, numbers in words, and words of a verdict where no
     verdict stands."""
-    text = _plain(passage.text)
-    for code in sorted(map(_plain, passage.code), key=len, reverse=True):
-        for found in _IN_CODE.finditer(code):
-            yield _figure(found, code)
-        text = text.replace(code, " " * len(code))
+    text = _plain(passage)
     for found in _SPELLED.finditer(text):
         yield Typed("figure", found[0], text[: found.start()])
     for found in _FIGURE.finditer(_NAMING.sub(_blank_names, text)):
@@ -183,12 +166,8 @@ def _figure(found: re.Match[str], text: str) -> Typed:
 
 
 def _plain(text: str) -> str:
-    """Compatibility forms as plain ones (`７０`, `½`), invisible characters gone, one kind of blank and of minus."""
+    """Compatibility forms as plain ones (`７０`, `½`), one kind of blank and of minus."""
     text = unicodedata.normalize("NFKC", text)
-    text = "".join(
-        c for c in text if c in (BOUND, JUDGED) or unicodedata.category(c) != "Cf"
-    )
-    text = re.sub(r"[\u00a0\u2000-\u200a\u3000\t]", " ", text)
     return text.replace("\N{MINUS SIGN}", "-").replace("μ", "µ")
 
 
@@ -196,11 +175,10 @@ _BLOCK = re.compile(
     "p|li|t[dhr]|h[1-6]|div|d[td]|[uo]l|table|figure|(?:fig)?caption|details|summary|blockquote|section|article|header"
     "|footer|text|title|desc|option|button|label|legend"
 )
-_LEADING_ELSEWHERE = ("href", "src")
 _SAID_BY_ATTRIBUTES = re.compile(
     "alt|title|aria-(?:label|description)|content|placeholder|value"
 )
-_UNREAD = frozenset({"pre", "script", "style", "template"})
+_UNREAD = frozenset({"code", "pre", "script", "style", "template"})
 
 
 class _ProseReader(HTMLParser):
@@ -208,31 +186,22 @@ class _ProseReader(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.addresses: list[str] = []
-        """What the page links to or loads."""
-        self.passages: list[Passage] = []
+        self.passages: list[str] = []
         self._pieces: list[str] = []
-        self._codes: tuple[str, ...] = ()
-        """What of the text is set as code."""
         self._unread = 0
-        self._code: int | None = None
-        """Where in the text the code at hand begins."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin a passage at a block; keep texts of attributes."""
         for name, value in attrs:
             if value and _SAID_BY_ATTRIBUTES.fullmatch(name):
-                self.passages.append(Passage(value))
-            if name in _LEADING_ELSEWHERE and value:
-                self.addresses.append(value)
+                self.passages.append(value)
         if tag in _UNREAD:
             self._unread += 1
+            self._pieces.append(" ")
         elif _BLOCK.fullmatch(tag):
             self.end_block()
         elif tag in ("br", "sup"):
             self._pieces.append(" " if tag == "br" else "^")
-        elif tag == "code" and not self._unread:
-            self._code = len(self._pieces)
 
     def handle_endtag(self, tag: str) -> None:
         """End a passage at the end of a block."""
@@ -240,9 +209,6 @@ class _ProseReader(HTMLParser):
             self._unread = max(0, self._unread - 1)
         elif _BLOCK.fullmatch(tag):
             self.end_block()
-        elif tag == "code" and self._code is not None:
-            self._codes += ("".join(self._pieces[self._code :]),)
-            self._code = None
 
     def handle_data(self, data: str) -> None:
         """Text of the current passage."""
@@ -253,9 +219,8 @@ class _ProseReader(HTMLParser):
         """Keep what was read as a passage, if it has text."""
         text = "".join(self._pieces)
         if text.strip():
-            self.passages.append(Passage(text, self._codes))
-        self._pieces, self._codes = [], ()
-        self._code = None if self._code is None else 0
+            self.passages.append(text)
+        self._pieces = []
 
 
 # -- where it stands -------------------------------------------------------------------------------------------
@@ -277,14 +242,15 @@ def line_of(source: str, said: Typed) -> int:
 _FENCED = re.compile(r"^\s*(```+|~~~+).*?(?:^\s*\1.*?$|\Z)", re.DOTALL | re.MULTILINE)
 
 
-def pages(sources: Path) -> Iterator[tuple[Path, str, str]]:
-    """Every Markdown file under `sources` that can be read, by name: file, address below `sources`, text. The check
-    `unreadable-page` names the others."""
+def pages(sources: Path) -> dict[str, str]:
+    """Address below `sources` to the text of every Markdown file that can be read, by name. The check `unreadable-page`
+    names the others."""
+    found = {}
     for path, uri in files(sources):
-        if path.suffix != ".md":
-            continue
-        with suppress(SiteError):
-            yield path, uri, page_text(path, uri)
+        if path.suffix == ".md":
+            with suppress(SiteError):
+                found[uri] = page_text(path, uri)
+    return found
 
 
 def uses(sources: Path, claim: str) -> list[str]:
@@ -293,7 +259,7 @@ def uses(sources: Path, claim: str) -> list[str]:
         rf"""\b(?:claim|verdict|evidence|says)\(\s*(["']){re.escape(claim)}\1"""
     )
     places: list[str] = []
-    for _, uri, text in pages(sources):
+    for uri, text in pages(sources).items():
         for found in name.finditer(text):
             line = text.count("\n", 0, found.start()) + 1
             places.append(f"{uri}:{line}")

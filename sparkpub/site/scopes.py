@@ -70,8 +70,9 @@ class Scopes:
     def measured(self, **scope: Any) -> Chosen:
         """The same. Raises NotMeasuredYetError where no run is there to answer, or none but failed ones."""
         chosen = self.select(**scope)
-        campaign = chosen.reviewed.campaign
-        if campaign.awaits(chosen.cells):
+        campaign = chosen.campaign
+        recorded = self.select(**scope | {"include": "all"}).records
+        if campaign.awaits({record.cell for record in recorded}):
             raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
         return chosen
 

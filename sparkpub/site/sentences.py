@@ -5,8 +5,10 @@ number.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from math import ceil
 
 from sparkpub.record.metrics import Metric
@@ -32,8 +34,6 @@ from sparkpub.review.tables.comparisons import deciding
 from sparkpub.tools.shapes.llama_benchy import FALLBACK
 
 MOST_NAMES = 3
-SMALLEST = 0.05
-"""Per cent that read as zero."""
 MOST_WORDS = 36
 """Words of a chart's headline."""
 
@@ -41,17 +41,7 @@ MOST_WORDS = 36
 def differences(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
     """All comparisons of a metric, a sentence for each verdict: how large the effect is or can be, and only then the
     verdict. Empty where there is nothing to compare."""
-    sentences = []
-    for same in _by_pair(rows):
-        verdicts = [row.verdict for row in same]
-        # What most comparisons have comes first.
-        for verdict in sorted(
-            dict.fromkeys(verdicts), key=verdicts.count, reverse=True
-        ):
-            mine = [row for row in same if row.verdict == verdict]
-            which = _which(names, mine, same)
-            sentences.append(_SAID[verdict](names, metric, mine, which))
-    return " ".join(sentences)
+    return " ".join(chain(*(same.said for same in _by_pair(names, metric, rows))))
 
 
 def headline(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
@@ -60,48 +50,142 @@ def headline(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
     text = differences(names, metric, rows)
     if len(text.split()) <= MOST_WORDS:
         return text
-    return " ".join(_counts(names, metric, same) for same in _by_pair(rows))
+    return " ".join(same.counts for same in _by_pair(names, metric, rows))
 
 
-def _by_pair(rows: Sequence[TableRow]) -> Iterable[Sequence[TableRow]]:
+def _by_pair(
+    names: Names, metric: Metric, rows: Sequence[TableRow]
+) -> list["Comparisons"]:
     """The comparisons of each candidate and baseline."""
-    return grouped(rows, lambda row: (row.candidate, row.baseline)).values()
+    pairs = grouped(rows, lambda row: (row.candidate, row.baseline)).values()
+    return [Comparisons(names, metric, same) for same in pairs]
 
 
-_SENTENCES = {
-    "counts": "{subject}, {candidate} against {baseline}: {measured} measured ({counts}).",
-    "differs": "{subject} is {amount} {verdict} {than} for {which}{range}.",
-    "bounded": "{subject} is {most} {side} {than} for {which} (measured {measured}; {verdict}).",
-    "unbounded": "{subject} differs by {measured} between {candidate} and {baseline} for {which} "
-    "(too few runs for a bound).",
-    "confounded": "{subject} differs by {measured} for {which}; {candidate} and {baseline} ran {apart}, "
-    "so {other} may explain it.",
-}
-"""What is said of comparisons, in words with gaps."""
 _COSTS = {"higher": "lower", "lower": "higher", "neither": "higher or lower"}
 """Which way is better to the side whose bound is told."""
 
 
-def _say(
-    kind: str, names: Names, metric: Metric, rows: Sequence[TableRow], **more: str
-) -> str:
-    """One of the sentences, its gaps filled in from the comparisons."""
-    candidate, baseline = _sides(names, rows)
-    return _SENTENCES[kind].format(
-        subject=metric.subject,
-        measured=measured(metric, rows),
-        candidate=candidate,
-        baseline=baseline,
-        than=f"{in_environment(candidate)} than {in_environment(baseline)}",
-        **more,
-    )
+@dataclass(frozen=True)
+class Comparisons:
+    """Comparisons of a metric, all of one candidate with one baseline."""
 
+    names: Names
+    metric: Metric
+    rows: Sequence[TableRow]
 
-def _counts(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
-    """`Output throughput, Docker against native: −1.2 to +0.4 % measured (3 equivalent within ±1 %, 1 undecided).`"""
-    numbers = Counter(_verdict(row) for row in rows).most_common()
-    counts = ", ".join(f"{number} {verdict}" for verdict, number in numbers)
-    return _say("counts", names, metric, rows, counts=counts)
+    @property
+    def said(self) -> Iterator[str]:
+        """A sentence for each verdict; what most have comes first."""
+        for verdict, _ in Counter(row.verdict for row in self.rows).most_common():
+            rows = [row for row in self.rows if row.verdict == verdict]
+            yield replace(self, rows=rows)._of_one_verdict(self._which(rows))
+
+    @property
+    def counts(self) -> str:
+        """`Output throughput, Docker against native: −1.2 to +0.4 % measured (3 equivalent within ±1 %).`"""
+        numbers = Counter(_verdict(row) for row in self.rows).most_common()
+        counts = ", ".join(f"{number} {verdict}" for verdict, number in numbers)
+        against = " against ".join(_sides(self.names, self.rows))
+        return f"{self.metric.subject}, {against}: {self.measured} measured ({counts})."
+
+    @property
+    def measured(self) -> str:
+        """The least and the largest difference that was measured."""
+        return self._spread(self._sizes)
+
+    def _of_one_verdict(self, which: str) -> str:
+        """`Output throughput is 4.3 % higher in graphs than in launches for 8B (+3.9 to +4.7 %).`
+        `Output throughput is at most 0.5 % lower in Docker than natively for 7B (measured +0.4 %; undecided).`"""
+        row, subject, bounds = self.rows[0], self.metric.subject, self._bounds
+        sides = _sides(self.names, self.rows)
+        than = " than ".join(map(in_environment, sides))
+        if row.verdict in ("higher", "lower"):
+            amount = self._spread(map(abs, self._sizes), signed=False)
+            ends = f" ({self._spread(bounds)})" if bounds else ""
+            return f"{subject} is {amount} {row.verdict} {than} for {which}{ends}."
+        if row.verdict == "confounded":
+            other, apart = "time", "in separate blocks of time"
+            if all(
+                one.analysis == "description" and one.machines > 1 for one in self.rows
+            ):
+                other, apart = "the machine", "on different machines"
+            return (
+                f"{subject} differs by {self.measured} for {which}; {' and '.join(sides)} ran {apart}, "
+                f"so {other} may explain it."
+            )
+        if bounds is None:
+            return (
+                f"{subject} differs by {self.measured} between {' and '.join(sides)} for {which} "
+                "(too few runs for a bound)."
+            )
+        low, high = bounds
+        mosts = {"higher": -low, "lower": high, "neither": max(abs(low), abs(high))}
+        most = self._at_most(mosts[self.metric.direction])
+        verdict = _verdict(row)
+        if row.verdict == "equivalent":
+            # What is rare may be missing in all of the runs.
+            rare = ceil(max(one.unseen_percent for one in self.rows))
+            verdict += f" but for up to {rare}{SPACE}% slow runs"
+        return (
+            f"{subject} is {most} {_COSTS[self.metric.direction]} {than} for {which} "
+            f"(measured {self.measured}; {verdict})."
+        )
+
+    @property
+    def _in_percent(self) -> bool:
+        """Whether all differences are on a scale with a true zero."""
+        return all(row.difference_percent is not None for row in self.rows)
+
+    @property
+    def _sizes(self) -> list[float]:
+        column = "difference_percent" if self._in_percent else "difference"
+        return [getattr(row, column) for row in self.rows]
+
+    @property
+    def _bounds(self) -> tuple[float, float] | None:
+        """The least and the largest difference that the runs leave open, over all rows: ends of the intervals that
+        decide. None where one of them has no interval."""
+        ends: list[float] = []
+        for row in self.rows:
+            interval = deciding(row)
+            if interval is None:
+                return None
+            scale = 100 / row.mean_baseline if self._in_percent else 1
+            ends += [scale * end for end in interval]
+        return min(ends), max(ends)
+
+    def _spread(self, sizes: Iterable[float], *, signed: bool = True) -> str:
+        """`+3.9 to +4.7 %`; one figure where both ends read alike."""
+        ordered = sorted(sizes)
+        decimals, unit = self.metric.decimals, self.metric.unit
+        if self._in_percent:
+            decimals, unit = 1, "%"
+        ends = between(ordered[0], ordered[-1], decimals, signed=signed)
+        return spread([ends], unit)
+
+    def _at_most(self, most: float) -> str:
+        """The bound in per cent, or in the metric's unit where the scale has no true zero."""
+        if self._in_percent:
+            return at_most(most)
+        _, bound = outward(0, max(most, 0.0), self.metric.decimals)
+        return f"at most {self.metric.format(bound)}"
+
+    def _which(self, mine: Sequence[TableRow]) -> str:
+        """Those of the configurations, by name where they are few, and on how many machines where they were compared on
+        several."""
+        one_workload = len({row.workload for row in self.rows}) == 1
+        noun = "model" if one_workload else "configuration"
+        models = [self.names.short_model(row.campaign, row.model) for row in mine]
+        if len(mine) == len(self.rows) > 2:
+            which = f"all {len(mine)} {noun}s"
+        elif len(mine) > (MOST_NAMES if one_workload else 1):
+            which = f"{len(mine)} of {counted(len(self.rows), noun)}"
+        elif one_workload:
+            which = listed(models)
+        else:
+            load = self.names.workload(mine[0].campaign, mine[0].workload)
+            which = f"{models[0]} ({load})"
+        return which + _on(row.machines for row in mine if row.analysis == "machines")
 
 
 def _verdict(row: TableRow) -> str:
@@ -111,77 +195,12 @@ def _verdict(row: TableRow) -> str:
     return str(row.verdict)
 
 
-def _differs(names: Names, metric: Metric, rows: Sequence[TableRow], which: str) -> str:
-    """`Output throughput is 4.3 % higher in graphs than in launches for 8B (+3.9 to +4.7 %).`"""
-    bounds = _bounds(rows)
-    between = f" ({_range(metric, rows, *bounds)})" if bounds else ""
-    amount, verdict = _amount(metric, rows), _verdict(rows[0])
-    return _say(
-        "differs",
-        names,
-        metric,
-        rows,
-        which=which,
-        amount=amount,
-        verdict=verdict,
-        range=between,
-    )
-
-
-def _bounded(names: Names, metric: Metric, rows: Sequence[TableRow], which: str) -> str:
-    """`Output throughput is at most 0.5 % lower in Docker than natively for 7B (measured +0.4 %; undecided).`"""
-    bounds = _bounds(rows)
-    if bounds is None:
-        return _say("unbounded", names, metric, rows, which=which)
-    low, high = bounds
-    ends = {"higher": -low, "lower": high, "neither": max(abs(low), abs(high))}
-    most = _at_most(metric, rows, ends[metric.direction])
-    side, verdict = _COSTS[metric.direction], _verdict(rows[0])
-    if rows[0].verdict == "equivalent":
-        # What is rare may be missing in all of the runs.
-        rare = ceil(max(row.unseen_percent for row in rows))
-        verdict += f" but for up to {rare}{SPACE}% slow runs"
-    return _say(
-        "bounded",
-        names,
-        metric,
-        rows,
-        which=which,
-        most=most,
-        side=side,
-        verdict=verdict,
-    )
-
-
-def _told_by_time(
-    names: Names, metric: Metric, rows: Sequence[TableRow], which: str
-) -> str:
-    """What was measured where something else differs with the environment: time, or the machine."""
-    other, apart = "time", "in separate blocks of time"
-    if all(row.analysis == "description" and row.machines > 1 for row in rows):
-        other, apart = "the machine", "on different machines"
-    return _say(
-        "confounded", names, metric, rows, which=which, other=other, apart=apart
-    )
-
-
-_SAID = {
-    "higher": _differs,
-    "lower": _differs,
-    "equivalent": _bounded,
-    "undecided": _bounded,
-    "confounded": _told_by_time,
-}
-"""Verdict to what says it."""
-
-
-def _sides(names: Names, rows: Sequence[TableRow]) -> tuple[str, str]:
+def _sides(names: Names, rows: Sequence[TableRow]) -> list[str]:
     """What readers call the candidate and the baseline."""
     row = rows[0]
-    return (
-        names.environment(row.campaign, row.candidate),
-        names.environment(row.campaign, row.baseline),
-    )
+    return [
+        names.environment(row.campaign, side) for side in (row.candidate, row.baseline)
+    ]
 
 
 def mean_of(environment: str) -> str:
@@ -191,67 +210,10 @@ def mean_of(environment: str) -> str:
     return f"the mean of {environment}"
 
 
-def _in_percent(rows: Sequence[TableRow]) -> bool:
-    """Whether all differences are on a scale with a true zero."""
-    return all(row.difference_percent is not None for row in rows)
-
-
-def _bounds(rows: Sequence[TableRow]) -> tuple[float, float] | None:
-    """The least and the largest difference that the runs leave open, over all rows: ends of the intervals that decide.
-    None where one of them has no interval."""
-    ends: list[float] = []
-    percent = _in_percent(rows)
-    for row in rows:
-        interval = deciding(row)
-        if interval is None:
-            return None
-        scale = 100 / row.mean_baseline if percent else 1
-        ends += [scale * end for end in interval]
-    return min(ends), max(ends)
-
-
 def at_most(percent: float) -> str:
     """`at most 1.4 %`; rounded up, so that it stays a bound."""
     _, most = outward(0, max(percent, 0.0))
     return f"at most {most:.1f}{SPACE}%"
-
-
-def _at_most(metric: Metric, rows: Sequence[TableRow], most: float) -> str:
-    """The bound in per cent, or in the metric's unit where the scale has no true zero."""
-    if _in_percent(rows):
-        return at_most(most)
-    _, bound = outward(0, max(most, 0.0), metric.decimals)
-    return f"at most {metric.format(bound)}"
-
-
-def _range(metric: Metric, rows: Sequence[TableRow], low: float, high: float) -> str:
-    """`+3.9 to +4.7 %`; one figure where both ends read alike."""
-    decimals, unit = metric.decimals, metric.unit
-    if _in_percent(rows):
-        decimals, unit = 1, "%"
-    return spread([between(low, high, decimals, signed=True)], unit)
-
-
-def measured(metric: Metric, rows: Sequence[TableRow]) -> str:
-    """The least and the largest difference that was measured."""
-    if _in_percent(rows):
-        sizes = sorted(row.difference_percent for row in rows)
-    else:
-        sizes = sorted(row.difference for row in rows)
-    return _range(metric, rows, sizes[0], sizes[-1])
-
-
-def signed(percent: float) -> str:
-    """`+0.4`, `−1.2`, `0.0`: per cent without its sign."""
-    if abs(percent) < SMALLEST:
-        return "0.0"
-    return f"{percent:+.1f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _which(names: Names, mine: Sequence[TableRow], rows: Sequence[TableRow]) -> str:
-    """The configurations that have a verdict, and on how many machines where they were compared on several."""
-    compared = {row.machines for row in mine if row.analysis == "machines"}
-    return f"{_names(names, mine, rows)}{_on(compared)}"
 
 
 def _on(machines: Iterable[int]) -> str:
@@ -260,33 +222,6 @@ def _on(machines: Iterable[int]) -> str:
     if not numbers:
         return ""
     return f" on {span([str(number) for number in numbers])} machines"
-
-
-def _names(names: Names, mine: Sequence[TableRow], rows: Sequence[TableRow]) -> str:
-    """The configurations that have a verdict, of all: by name where they are few."""
-    one_workload = len({row.workload for row in rows}) == 1
-    noun = "model" if one_workload else "configuration"
-    if len(mine) == len(rows) > 2:
-        return f"all {len(rows)} {noun}s"
-    most = MOST_NAMES if one_workload else 1
-    if len(mine) > most:
-        return f"{len(mine)} of {counted(len(rows), noun)}"
-    models = [names.short_model(row.campaign, row.model) for row in mine]
-    if one_workload:
-        return listed(models)
-    loads = [names.workload(row.campaign, row.workload) for row in mine]
-    return listed(
-        f"{model} ({load})" for model, load in zip(models, loads, strict=True)
-    )
-
-
-def _amount(metric: Metric, rows: Sequence[TableRow]) -> str:
-    """How large differences are, without sign: in per cent where the scale has a true zero."""
-    if _in_percent(rows):
-        shares = sorted(abs(row.difference_percent) for row in rows)
-        return spread([between(shares[0], shares[-1], 1)], "%")
-    sizes = sorted(abs(row.difference) for row in rows)
-    return spread([between(sizes[0], sizes[-1], metric.decimals)], metric.unit)
 
 
 MIB_PER_GIB = 1024

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     ConfigDict,
     StrictBool,
     StrictFloat,
     StrictInt,
+    StringConstraints,
     ValidationError,
 )
 
@@ -27,56 +27,37 @@ from sparkpub.record.record import Declared
 CLAIMS_FILE, FACTS_FILE = "claims.yaml", "facts.yaml"
 LONGEST_SECONDS = 20.0
 """Reading a page takes a hundredth of it; Markdown made of nothing but `[` takes for ever."""
-_MARKUP = re.compile(r'[<>\[\]{}"]')
-"""What begins an element, a link or attributes in Markdown, and a quotation mark, which ends an attribute."""
 FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 """The front matter of a page, and the text in it."""
-FIRST_YEAR, LAST_YEAR = 1970, 2999
-"""Of a post. At the ends of the calendar a moment has no second after it, and no other time zone."""
+ListOfNames = tuple[str, ...] | None
+Label = Annotated[str, StringConstraints(pattern=r'^[^<>\[\]{}"]*$')]
+"""A tag or a category: the theme writes it into pages as it is, and makes a heading of a category. What begins an
+element, a link or attributes in Markdown, and a quotation mark, which ends an attribute, have no place in it."""
+
+
+def dates(given: object) -> tuple[datetime, datetime]:
+    """When a post was published and last changed, of its `date:`. Raises ValueError where it does not say so."""
+    named = given if isinstance(given, dict) else {"created": given}
+    if not named.keys() <= {"created", "updated"}:
+        raise ValueError("a date has created: and updated:")
+    created = _moment(named.get("created"))
+    return created, _moment(named.get("updated") or created)
+
+
+def _moment(given: object) -> datetime:
+    """A day or a time as YAML has read it or left it as text."""
+    if isinstance(given, str):
+        given = datetime.fromisoformat(given)
+    if isinstance(given, date) and not isinstance(given, datetime):
+        given = datetime.combine(given, time())
+    if not isinstance(given, datetime):
+        raise ValueError("not a day or a time")  # noqa: TRY004 - of a document
+    return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
 def _checked(given: object) -> object:
-    moment(given)
+    dates(given)
     return given
-
-
-Day = Annotated[Any, AfterValidator(_checked)]
-"""A day, with a time or without."""
-
-
-class Dates(Declared):
-    """When a post was published and changed."""
-
-    created: Day
-    updated: Day | None = None
-
-
-def _dates(given: object) -> object:
-    if isinstance(given, dict):
-        return Dates.model_validate(given)
-    return _checked(given)
-
-
-def _list(given: object) -> object:
-    if given is None:
-        return ()
-    if not isinstance(given, list):
-        raise ValueError(f"not a list; write [{given}]")  # noqa: TRY004 - of a document
-    return given
-
-
-NameList = Annotated[tuple[str, ...], BeforeValidator(_list)]
-
-
-def _words_alone(labels: tuple[str, ...]) -> tuple[str, ...]:
-    found = _MARKUP.search("".join(labels))
-    if found is not None:
-        raise ValueError(f"a name with {found[0]}; write words and other punctuation")
-    return labels
-
-
-Labels = Annotated[NameList, AfterValidator(_words_alone)]
-"""Tags or categories: the theme writes them into pages as they are, and makes a heading of a category."""
 
 
 class Search(Declared):
@@ -97,15 +78,15 @@ class FrontMatter(Declared):
     subtitle: str | None = None
     campaign: str | None = None
     """The campaign that a page's expressions mean where they name none."""
-    date: Annotated[Any, AfterValidator(_dates)] = None
+    date: Annotated[Any, AfterValidator(_checked)] = None
     slug: str | None = None
-    authors: NameList = ()
-    categories: Labels = ()
-    tags: Labels = ()
+    authors: ListOfNames = None
+    categories: tuple[Label, ...] | None = None
+    tags: tuple[Label, ...] | None = None
     draft: StrictBool = False
     pin: StrictBool = False
     readtime: StrictInt | None = None
-    hide: NameList = ()
+    hide: ListOfNames = None
     status: str | None = None
     search: Search | None = None
 
@@ -162,19 +143,6 @@ def page_text(path: Path, uri: str) -> str:
     return text
 
 
-def moment(given: object) -> datetime:
-    """A day or a time as YAML has read it or left it as text. Raises ValueError for what is none."""
-    if isinstance(given, str):
-        given = datetime.fromisoformat(given)
-    if isinstance(given, date) and not isinstance(given, datetime):
-        given = datetime.combine(given, time())
-    if not isinstance(given, datetime):
-        raise ValueError("not a day or a time")  # noqa: TRY004 - of a document
-    if not FIRST_YEAR <= given.year <= LAST_YEAR:
-        raise ValueError(f"{given.year} is not between {FIRST_YEAR} and {LAST_YEAR}")
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
-
-
 class _OutOfTimeError(BaseException):
     """No Exception: Markdown's extensions swallow those."""
 
@@ -185,31 +153,24 @@ def bounded(uri: str, seconds: float = LONGEST_SECONDS) -> Iterator[None]:
 
     Time is bounded in the main thread only, where a build runs.
     """
-    remedy = "write it as plain Markdown"
+    is_timed = threading.current_thread() is threading.main_thread()
+    if is_timed:
+        before = signal.signal(signal.SIGALRM, _ring)
+        # Again each second: what catches everything may swallow the first.
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    problem = ""
     try:
-        with _alarm(seconds):
-            yield
+        yield
     except _OutOfTimeError:
-        what = f"it takes longer than {seconds:g} s to read"
-        raise SiteError(what, where=uri, remedy=remedy) from None
+        problem = f"it takes longer than {seconds:g} s to read"
     except RecursionError:
-        what = "its parts are nested too deep"
-        raise SiteError(what, where=uri, remedy=remedy) from None
-
-
-@contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, _ring)
-    # Again each second: what catches everything may swallow the first.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    try:
-        yield
+        problem = "its parts are nested too deep"
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        if is_timed:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+    if problem:
+        raise SiteError(problem, where=uri, remedy="write it as plain Markdown")
 
 
 def _ring(_signal: int, _frame: FrameType | None) -> None:

@@ -18,9 +18,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.utils.yaml import yaml_load
 from pydantic_core import to_json
 
-from sparkpub.record import package
+from sparkpub.record import package, repository
 from sparkpub.record.store import everything, file_sha256, write_atomic
-from sparkpub.review import committed
 from sparkpub.site import sources
 from sparkpub.site.cache import key, program
 from sparkpub.site.content import SiteOptions
@@ -40,7 +39,7 @@ def of(config: MkDocsConfig, folders: Sequence[Path], options: SiteOptions) -> s
         package.public_source(),
         settings,
         options.commits,
-        [committed.head(folder) for folder in folders],
+        [repository.told(folder, "rev-parse", "HEAD") for folder in folders],
         read,
     )
 

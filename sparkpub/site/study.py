@@ -1,9 +1,10 @@
 """The tables of a campaign with readers' words in them: what figures are made of."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -13,6 +14,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import deciding_level
@@ -109,22 +111,13 @@ class StudiedCampaign:
 
     # ---- The three tables --------------------------------------------------------------------------------------------
 
-    def runs(self, metric: Metric, beside: Metric | None = None) -> pd.DataFrame:
-        """Each run with a value of a metric as `values` has it, in the order of the campaign, with `tip`, and with the
-        value of another metric as `x` where asked."""
-        rows, metrics = self.values(metric), [metric]
-        if beside is not None:
-            other = self.values(beside)[["run", "value"]]
-            rows = rows.merge(other.rename(columns={"value": "x"}), on="run")
-            metrics.append(beside)
+    def runs(self, metric: Metric) -> pd.DataFrame:
+        """Each run with a value of a metric, in the order of the campaign: the words of its cell, `run, iteration,
+        value`, `number` (in the campaign), `counts, reason, href, tip`."""
+        rows = _of(metric, self._runs)
         rows = rows.sort_values("number", kind="stable").reset_index(drop=True)
-        rows["tip"] = column(rows, [self._tip(row, metrics) for row in records(rows)])
-        return rows
-
-    def values(self, metric: Metric) -> pd.DataFrame:
-        """Each run with a value of a metric, by cell: the words of its cell, `run, iteration, value`, `number` (in the
-        campaign), `counts, reason, href`."""
-        return _of(metric, self._runs)
+        tips = [self._tip(row, metric) for row in records(rows)]
+        return rows.assign(tip=column(rows, tips))
 
     def cells(self, metric: Metric) -> pd.DataFrame:
         """Each cell with a mean: the words of its cell, `n, p50, trend_slope, runs`, `value` (the mean), `low` and
@@ -132,22 +125,27 @@ class StudiedCampaign:
         rows = _of(metric, self._cells)
         tips = []
         for row in records(rows):
-            interval = "n too small"
+            tip = {"cell": row["cell"], "mean": metric.format(row["value"])}
+            tip["95 % interval"] = "n too small"
             if row["low"] is not None:
                 low = metric.format(row["low"], unit=False)
-                interval = f"{low} to {metric.format(row['high'])}"
-            told = {"cell": row["cell"], "mean": metric.format(row["value"])}
-            tips.append(told | {"95 % interval": interval, "n": str(row["n"])})
-        rows["tip"] = column(rows, tips)
-        return rows
+                tip["95 % interval"] = f"{low} to {metric.format(row['high'])}"
+            tips.append(tip | {"n": str(row["n"])})
+        return rows.assign(tip=column(rows, tips))
 
     def worded(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The rows with `Model, Environment, Load`, the names of legends and rows, and `cell`, that of tables."""
+        """The rows in the order of the matrix with `row` (their place in it), `Model, Environment, Load`, the names of
+        legends and rows, and `cell`, that of tables."""
         known = self.names.campaign(self.data.name).by_axis
-        rows = rows.assign(cell=[self.cells_here[cell] for cell in cells_of(rows)])
+        order = list(self.cells_here)
+        cells = cells_of(rows)
+        rows = rows.assign(
+            cell=[self.cells_here[cell] for cell in cells],
+            row=[order.index(cell) for cell in cells],
+        )
         for axis, name in zip(KEYS, WORDS, strict=True):
             rows[name] = [known[axis].get(key, key) for key in rows[axis]]
-        return rows
+        return rows.sort_values("row", kind="stable").reset_index(drop=True)
 
     def part(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a table about cells that belong to this part."""
@@ -197,11 +195,7 @@ class StudiedCampaign:
         for _, mine in rows.groupby("metric"):
             rows.loc[mine.index, "name"] = told_apart(mine)
         rows["place"] = [order.index(name) for name in rows["metric"]]
-        decided = {
-            "higher": 0,
-            "lower": 0,
-            "equivalent": 2,
-        }
+        decided = {"higher": 0, "lower": 0, "equivalent": 2}
         rows["rank"] = rows["verdict"].map(decided).fillna(1)
         rows["size"] = -rows["value"].abs()
         rows = self.part(rows)
@@ -211,7 +205,7 @@ class StudiedCampaign:
     @cached_property
     def _runs(self) -> pd.DataFrame:
         columns = ["run", "campaign", *KEYS, "iteration", "metric", "value"]
-        rows = self._told(self.site.results.runs[columns].dropna())
+        rows = self.worded(self.part(self.site.results.runs[columns].dropna()))
         runs = self.data.runs
         excluded = self.site.review.excluded
         of_runs = {
@@ -226,29 +220,17 @@ class StudiedCampaign:
 
     @cached_property
     def _cells(self) -> pd.DataFrame:
-        called = {
-            "mean": "value",
-            "ci95_low": "low",
-            "ci95_high": "high",
-        }
+        called = {"mean": "value", "ci95_low": "low", "ci95_high": "high"}
         others = ["campaign", *KEYS, "metric", "n", "p50", "trend_slope", "runs"]
-        rows = self._told(self.site.results.cells[[*others, *called]])
+        rows = self.worded(self.part(self.site.results.cells[[*others, *called]]))
         return rows.rename(columns=called)
 
-    def _told(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows of this part in the order of the matrix, with words for readers."""
-        rows = self.worded(self.part(table))
-        order = {cell: place for place, cell in enumerate(self.cells_here)}
-        rows["row"] = [order[cell] for cell in cells_of(rows)]
-        return rows.sort_values("row", kind="stable").reset_index(drop=True)
-
-    def _tip(self, row: Mapping[str, Any], metrics: Sequence[Metric]) -> dict[str, str]:
+    def _tip(self, row: Mapping[str, Any], metric: Metric) -> dict[str, str]:
         """What pointing at a run tells: whole names, whatever the row beside it is called."""
         stored = self.site.dataset.by_id[row["run"]]
         findings = self.site.review.by_run.get(row["run"], ())
         told = {"run": row["run"], "cell": row["cell"]}
-        for metric, value in zip(metrics, ("value", "x"), strict=False):
-            told[metric.label] = metric.format(row[value])
+        told[metric.label] = metric.format(row["value"])
         warm = stored.record.value("gpu_temp_start_celsius")
         if warm is not None:
             told["°C at start"] = f"{warm:g}"
@@ -263,15 +245,15 @@ class StudiedCampaign:
         """What the campaign varies in this part, each line with its name among those of its axis."""
         found: dict[sweeps.Line, str] = {}
         called = self.names.campaign(self.data.name)
-        for axis in sweeps.AXES:
-            mine = []
-            for line in self.site.lines(self.data):
-                here = {"model": line.model, "environment": line.environment}
-                if line.axis is axis and all(
-                    here.get(at, key) == key for at, key in self.only.items()
-                ):
-                    mine.append(line)
-            found |= sweeps.names(mine, called)
+        by_axis = grouped(self.site.lines(self.data), attrgetter("axis"))
+        for mine in by_axis.values():
+            here = [
+                line
+                for line in mine
+                if self.only.get("model", line.model) == line.model
+                and self.only.get("environment", line.environment) == line.environment
+            ]
+            found |= sweeps.names(here, called)
         return found
 
     def flags(self, metric: Metric | None = None) -> tuple[Finding, ...]:

@@ -179,9 +179,7 @@ def lines(campaign: CampaignData) -> tuple[Line, ...]:
     for axis in AXES:
         groups = _groups(axis, options, loads, declared)
         for (model, environment, rest), cells in groups.items():
-            line = _line(axis, loads, cells)
-            if line is not None:
-                part, points = line
+            for part, points in _line(axis, {cell: loads[cell] for cell in cells}):
                 found.append(Line(axis, part, model, environment, points, _fixed(rest)))
     return tuple(found)
 
@@ -208,24 +206,12 @@ def names(found: Sequence[Line], called: CampaignNames) -> dict[Line, str]:
 
 
 def _differing(line: Line, found: Sequence[Line]) -> Iterator[str]:
-    """The options of a line that others of its model and environment have otherwise.
-
-    An imported workload's own name says them already.
-    """
-    beside = [
-        other
-        for other in found
-        if (other.model, other.environment) == (line.model, line.environment)
-    ]
-    named = dict(line.fixed).get(REST, "")
-    if named and any(dict(other.fixed).get(REST) != named for other in found):
-        yield named
-        beside = [other for other in beside if dict(other.fixed).get(REST) == named]
-    for option, value in line.fixed:
-        if option != REST and any(
-            (option, value) not in other.fixed for other in beside
-        ):
-            yield _in_words(option, value)
+    """The options of a line that others of its model and environment have otherwise."""
+    build = line.model, line.environment
+    beside = [other for other in found if (other.model, other.environment) == build]
+    for option in line.fixed:
+        if any(option not in other.fixed for other in beside):
+            yield _in_words(*option)
 
 
 def _in_words(option: str, value: str) -> str:
@@ -261,7 +247,7 @@ def _groups(
             name: value for name, value in asked.items() if name not in axis.options
         }
         if axis.summed:
-            rest[RATIO] = _ratio(axis, loads[cell])
+            rest[RATIO] = _ratio(*(getattr(loads[cell], name) for name in axis.parts))
         if workload not in declared:
             rest[REST] = _rest_of_name(workload, asked)
         key = (model, environment, json.dumps(rest, sort_keys=True, default=str))
@@ -269,80 +255,53 @@ def _groups(
     return groups
 
 
-def _ratio(axis: Axis, load: Load) -> str:
+def _ratio(first: int | None, second: int | None) -> str:
     """How the summed parts stand to each other; the parts themselves where one is missing."""
-    first, second = (getattr(load, name) for name in axis.parts)
-    if first and second:
-        return f"{first / second:.3f}"
-    return f"{first}:{second}"
+    return f"{first / second:.3f}" if first and second else f"{first}:{second}"
 
 
 def _rest_of_name(workload: str, asked: OptionValues) -> str:
     """The parts of a workload's name that say more than the options do, and more than the number of requests, which may
     grow along an axis: a part that ends in the value of an option says that option."""
-    values = {_as_in_a_name(value) for value in asked.values()}
-    kept = []
-    for part in without_requests(workload).split("-"):
-        digits = part.lstrip("abcdefghijklmnopqrstuvwxyz")
-        if digits not in values:
-            kept.append(part)
-    return "-".join(kept)
-
-
-def _as_in_a_name(value: object) -> str:
-    """`1` for 1.0."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    values = {
+        f"{value:g}" if isinstance(value, float) else str(value)
+        for value in asked.values()
+    }
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    parts = without_requests(workload).split("-")
+    return "-".join(part for part in parts if part.lstrip(letters) not in values)
 
 
 def _line(
-    axis: Axis, loads: Mapping[Cell, Load], cells: Sequence[Cell]
-) -> tuple[str, tuple[tuple[float, Cell], ...]] | None:
-    """What varies and the points, None where fewer than two values are known or two cells share one.
+    axis: Axis, loads: Mapping[Cell, Load]
+) -> Iterator[tuple[str, tuple[tuple[float, Cell], ...]]]:
+    """What varies and the points; nothing where fewer than two values are known or two cells share one.
 
     Of two that differ in the number of their requests alone the one with fewer is on the line: the other one measures
     the same load for longer, beside the sweep.
     """
     for part in axis.parts:
         by_value: dict[float, list[Cell]] = {}
-        for value, cell in _points(axis, part, loads, cells):
-            by_value.setdefault(value, []).append(cell)
-        if len(by_value) < 2:
-            continue
-        chosen = [
-            (value, _shortest(members, loads))
-            for value, members in sorted(by_value.items())
-        ]
-        points = tuple((value, cell) for value, cell in chosen if cell is not None)
-        return (part, points) if len(points) == len(chosen) else None
-    return None
-
-
-def _shortest(cells: Sequence[Cell], loads: Mapping[Cell, Load]) -> Cell | None:
-    """The cell with the fewest requests; None for several that differ in more."""
-    if len(cells) == 1:
-        return cells[0]
-    requests = {loads[cell].requests: cell for cell in cells}
-    if len({loads[cell] for cell in cells}) > 1 or len(requests) < len(cells):
-        return None
-    fewest = min(number or 0 for number in requests)
-    return requests.get(fewest)
-
-
-def _points(
-    axis: Axis, part: str, loads: Mapping[Cell, Load], cells: Sequence[Cell]
-) -> Iterator[tuple[float, Cell]]:
-    wanted = axis.parts if axis.summed else (part,)
-    for cell in cells:
-        values = [getattr(loads[cell], name) for name in wanted]
-        if None not in values and (axis.from_zero or min(values) > 0):
-            yield float(sum(values)), cell
+        for cell, load in loads.items():
+            wanted = axis.parts if axis.summed else (part,)
+            values = [getattr(load, name) for name in wanted]
+            if None not in values and (axis.from_zero or min(values) > 0):
+                by_value.setdefault(float(sum(values)), []).append(cell)
+        if len(by_value) > 1:
+            points = []
+            for value, cells in sorted(by_value.items()):
+                if len({loads[cell] for cell in cells}) == 1:
+                    fewest = min(cells, key=lambda cell: loads[cell].requests or 0)
+                    points.append((value, fewest))
+            if len(points) == len(by_value):
+                yield part, tuple(points)
+            return
 
 
 def _fixed(rest: str) -> tuple[tuple[str, str], ...]:
     """Name and value of the options that are numbers, words or switches."""
-    options = json.loads(rest)
     return tuple(
         (name, str(value))
-        for name, value in options.items()
+        for name, value in json.loads(rest).items()
         if isinstance(value, str | int | float) and name not in (RATIO, "type")
     )

@@ -4,12 +4,10 @@ A page calls the functions below and nothing else. An undefined name, an unknown
 stops the build with file and line.
 """
 
-import math
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparkpub.record import package
 from sparkpub.record.catalogue import CatalogueFile
@@ -17,18 +15,16 @@ from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
-from sparkpub.review.checks import Finding, Review
+from sparkpub.review.checks import Finding
 from sparkpub.review.claims.chosen import AXES, Chosen
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.claims.quantities import Quantity
-from sparkpub.review.names import Names
-from sparkpub.review.results import Results
 from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import expressions
 from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import BOUND, JUDGED, UNIT
+from sparkpub.site.publication import Publication
 from sparkpub.site.scopes import NotMeasuredYetError, Scopes, matches
 from sparkpub.site.sources import FRONT
 
@@ -44,8 +40,6 @@ _SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n")
 """Statistics of a cell that `values` lists, besides its trend."""
 _ABOUT = 0.1
 """How far a figure may be from one that is typed, in shares of this, to be named in its place."""
-_NOT_LISTED = ("gap", "pooled_difference")
-"""Statistics of comparisons that only claims ask for."""
 _SIDES = ("candidate", "baseline")
 """What a comparison names besides the runs."""
 _OF_COMPARISONS = frozenset({"verdict", "p_adjusted", "why", "machines", "replication"})
@@ -53,8 +47,7 @@ _OF_COMPARISONS = frozenset({"verdict", "p_adjusted", "why", "machines", "replic
 _GIVE_VERDICTS = ("claim", "verdict", "evidence", "verdicts", "findings", "ledger")
 
 
-@dataclass(frozen=True)
-class TableColumn:
+class TableColumn(NamedTuple):
     """A column of a table in prose; `part` is the key of an environment, or of what `axis` names."""
 
     statistic: str
@@ -63,39 +56,31 @@ class TableColumn:
     axis: str = "environment"
 
     @property
-    def is_interval(self) -> bool:
-        """Whether it shows the interval of its statistic."""
-        return self.statistic.startswith(INTERVAL)
+    def plain(self) -> str:
+        """The statistic, without that its interval is shown."""
+        return self.statistic.removeprefix(INTERVAL)
 
     @property
     def of_comparison(self) -> bool:
         """Whether it compares environments."""
-        name = self.statistic.removeprefix(INTERVAL)
-        known = STATISTICS.get(name)
-        return name in _OF_COMPARISONS or bool(known and known.kind == "comparison")
+        known = STATISTICS.get(self.plain)
+        return self.plain in _OF_COMPARISONS or bool(known and known.compares)
 
 
 class Words:
     """What prose may say of one dataset: every public method but `render` and `values` is a word of a page. `figure`
     gives the Markdown of a named chart."""
 
-    def __init__(
-        self,
-        results: Results,
-        review: Review,
-        verdicts: Sequence[Verdict],
-        facts: Mapping[str, Fact],
-        figure: Callable[..., str],
-    ) -> None:
+    def __init__(self, publication: Publication, figure: Callable[..., str]) -> None:
         self.figures: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
         """What stands in pages for each figure that one of them named, to the name."""
-        self._results = results
-        self._dataset = results.reviewed.dataset
-        self._review = review
-        self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
-        self._facts = facts
-        self._readers = Names(results.reviewed.dataset)
-        self._scopes = Scopes(results)
+        self._results = publication.results
+        self._dataset = publication.dataset
+        self._review = publication.review
+        self._verdicts = {verdict.claim.id: verdict for verdict in publication.verdicts}
+        self._facts = publication.facts
+        self._readers = publication.names
+        self._scopes = Scopes(publication.results)
         self._figure = figure
         self._rendered: dict[tuple[str, str], str] = {}
         self._uri = ""
@@ -110,22 +95,11 @@ class Words:
             campaign = _CAMPAIGN.search(front)
             self._uri = uri
             self._scopes.default = campaign[1] if campaign else ""
-            # A title is no place for a link.
-            self._links = False
-            head = expressions.render(
-                self._words,
-                front,
-                uri,
-                0,
-            )
+            self._links = False  # a title is no place for a link
+            said = expressions.render(self._words, front, uri, 0)
             self._links = True
             body, lines = text[len(front) :], front.count("\n")
-            said = head + expressions.render(
-                self._words,
-                body,
-                uri,
-                lines,
-            )
+            said += expressions.render(self._words, body, uri, lines)
             self._rendered[text, uri] = said
         return self._rendered[text, uri]
 
@@ -148,36 +122,33 @@ class Words:
         about that of `near`."""
         self._scopes.default = ""
         self._links = False
-        for call, size in self._calls():
-            is_near = near is None or size is None or _is_about(size, near)
-            if is_near and all(word in call for word in wanted):
-                text = self._said(call)
+        for call in self._calls(near):
+            if all(word in call for word in wanted):
+                name, given, scope = expressions.parsed(call)
+                text = str(getattr(self, name)(*given, **scope))
                 if text != NOT_AVAILABLE:
                     yield call, text
 
-    def _said(self, call: str) -> str:
-        name, given, scope = expressions.parsed(call)
-        return str(getattr(self, name)(*given, **scope))
-
-    def _calls(self) -> Iterator[tuple[str, float | None]]:
-        """What an author can write, of each cell, each comparison, each fact and each claim; and the figure that it
-        rounds: NaN where no table has one, None of what is written down."""
-        for row in self._results.cell_rows:
-            scope = _arguments(row, *AXES, "campaign")
-            for statistic in (*_SHOWN, "trend_p"):
-                call = f'value("{statistic}", "{row.metric}", {scope})'
-                yield call, _figure(row, statistic)
+    def _calls(self, near: float | None) -> Iterator[str]:
+        """What an author can write of each cell, each comparison, each fact and each claim; of figures those near one,
+        where it is given."""
         names = [
             name for name, found in STATISTICS.items() if found.kind == "comparison"
         ]
-        listed = [name for name in names if name not in _NOT_LISTED]
-        for row in self._results.comparison_rows:
-            scope = _arguments(row, "model", "workload", "campaign", *_SIDES)
-            for statistic in (*listed, "p_adjusted", "verdict"):
-                call = f'compare("{statistic}", "{row.metric}", {scope})'
-                yield call, _figure(row, statistic)
-        yield from ((f'fact("{name}")', None) for name in self._facts)
-        yield from ((f'verdict("{name}")', None) for name in self._verdicts)
+        results, of_comparison = self._results, (*names, "p_adjusted", "verdict")
+        sides = ("model", "workload", "campaign", *_SIDES)
+        for word, rows, axes, statistics in (
+            ("value", results.cell_rows, (*AXES, "campaign"), (*_SHOWN, "trend_p")),
+            ("compare", results.comparison_rows, sides, of_comparison),
+        ):
+            for row in rows:
+                scope = ", ".join(f'{axis}="{getattr(row, axis)}"' for axis in axes)
+                for statistic in statistics:
+                    figure = getattr(row, statistic, None)
+                    if near is None or _is_about(figure, near):
+                        yield f'{word}("{statistic}", "{row.metric}", {scope})'
+        yield from (f'fact("{name}")' for name in self._facts)
+        yield from (f'verdict("{name}")' for name in self._verdicts)
 
     # -- runs --------------------------------------------------------------------------------------------------
 
@@ -227,21 +198,16 @@ class Words:
         """The smallest and largest value over an axis: `extent("mean", …, over="model", environment="native")`."""
         runs = {axis: name for axis, name in scope.items() if axis not in _SIDES}
         chosen = self._scopes.measured(**runs)
-        known: list[tuple[float, Quantity]] = []
-        for name in dict.fromkeys(getattr(record, over) for record in chosen.records):
-            found = self._scopes.quantity(
-                statistic,
-                metric,
-                **scope,
-                **{over: name},
-            )
-            if found.value is not None:
-                known.append((found.value, found))
-        if not known:
+        found = [
+            self._scopes.quantity(statistic, metric, **scope, **{over: name})
+            for name in dict.fromkeys(getattr(one, over) for one in chosen.records)
+        ]
+        values = [one.value for one in found if one.value is not None]
+        if not values:
             remedy = "choose another metric or scope"
             raise ClaimError(f"no run has {metric}", remedy=remedy)
-        known.sort(key=lambda item: item[0])
-        return known[0][1].between(known[0][0], known[-1][0], decimals)
+        lowest = next(one for one in found if one.value == min(values))
+        return lowest.between(min(values), max(values), decimals)
 
     def predict(
         self,
@@ -281,15 +247,12 @@ class Words:
         asked = _columns(shown, metric, columns, chosen)
         axes = [rows] if isinstance(rows, str) else list(rows)
         keys = [(key,) if isinstance(key, str) else tuple(key) for key in of]
-        keys = keys or list(_keys(chosen, *axes))
         body = []
-        for key in keys:
+        for key in keys or _keys(chosen, *axes):
             cell = dict(zip(axes, key, strict=True))
             named = [self._named(*item, scope) for item in cell.items()]
-            cells = [
-                self._cell(column, {**scope, **cell}, decimals) for column in asked
-            ]
-            body.append([*named, *cells])
+            runs = {**scope, **cell}
+            body.append([*named, *(self._cell(one, runs, decimals) for one in asked)])
         heads = [axis.capitalize() for axis in axes]
         return reference.table([*heads, *self._heads(asked, scope)], body)
 
@@ -297,42 +260,36 @@ class Words:
         self, asked: Sequence[TableColumn], scope: Mapping[str, Any]
     ) -> Iterator[str]:
         """What tells each column from the others: its metric, its statistic, the part of the runs."""
-        metrics = {column.metric for column in asked}
+        several = len({column.metric for column in asked}) > 1
         for column in asked:
-            said = []
-            plain_mean = column.statistic == "mean"
-            if len(metrics) > 1 or (plain_mean and not column.part):
+            said, is_mean = [], column.statistic == "mean"
+            if several or (is_mean and not column.part):
                 known = METRICS.get(column.metric)
                 said.append(known.label if known else column.metric)
-            if not plain_mean:
-                told = column.statistic.removesuffix("_percent").replace("_", " ")
-                said.append("interval" if column.is_interval else told)
+            if column.plain != column.statistic:
+                said.append("interval")
+            elif not is_mean:
+                told = column.statistic.removesuffix("_percent")
+                said.append(told.replace("_", " "))
             if column.part:
                 said.append(self._named(column.axis, column.part, scope))
             yield ", ".join(said)
 
     def _cell(
-        self, column: TableColumn, cell: Mapping[str, Any], decimals: int | None
+        self, column: TableColumn, runs: dict[str, Any], decimals: int | None
     ) -> str:
         """One value of a table, of runs or of a comparison."""
-        say = self.interval if column.is_interval else self.value
-        runs = dict(cell)
+        say = self.compare if column.of_comparison else self.value
+        if column.plain != column.statistic:
+            say = self.interval
         if column.of_comparison:
-            if not column.is_interval:
-                say = self.compare
-            runs = self._scopes.sides(cell)
+            runs = self._scopes.sides(runs)
         else:
             if column.part:
-                runs[column.axis] = column.part
+                runs = runs | {column.axis: column.part}
             if column.metric not in self._scopes.select(**runs).metrics:
                 return NOT_AVAILABLE
-        statistic = column.statistic.removeprefix(INTERVAL)
-        return say(
-            statistic,
-            column.metric,
-            decimals=decimals,
-            **runs,
-        )
+        return say(column.plain, column.metric, decimals=decimals, **runs)
 
     def _named(self, axis: str, key: str, scope: Mapping[str, Any]) -> str:
         """What readers call a key."""
@@ -529,7 +486,6 @@ WORDS = tuple(
 def proof(text: str, uri: str) -> str:
     """A page with a mark in place of each result, to be read for what was typed. Raises ClaimError with file and
     line."""
-    text = text.replace(BOUND, " ").replace(JUDGED, " ")
     words = {name: _mark(name) for name in WORDS}
     return expressions.render(words, text, uri, 0)
 
@@ -542,19 +498,11 @@ def _mark(name: str) -> Callable[..., str]:
     return mark
 
 
-def _arguments(row: Any, *names: str) -> str:
-    """A scope as an author writes it: `model="deepseek", campaign="phase1"`."""
-    return ", ".join(f'{name}="{getattr(row, name)}"' for name in names)
-
-
-def _figure(row: Any, statistic: str) -> float:
-    figure = getattr(row, statistic, None)
-    return math.nan if figure is None or isinstance(figure, str) else float(figure)
-
-
-def _is_about(size: float, near: float) -> bool:
+def _is_about(size: object, near: float) -> bool:
     """Whether one could be meant by the other, whatever its sign."""
-    return abs(abs(size) - near) <= _ABOUT * near
+    if size is None or isinstance(size, str):
+        return False
+    return bool(abs(abs(size) - near) <= _ABOUT * near)  # type: ignore[arg-type] # a figure of a table
 
 
 def _keys(chosen: Chosen, *axes: str) -> Mapping[tuple[str, ...], None]:
@@ -576,25 +524,14 @@ def _columns(
     chosen: Chosen,
 ) -> list[TableColumn]:
     """The columns that a table is asked for: as a list of them, or as a statistic with metrics or an axis."""
-    metrics = [metric] if isinstance(metric, str) else list(metric)
     if not isinstance(shown, str):
         asked = [TableColumn(*column) for column in shown]
-    elif not axis:
-        asked = [TableColumn(shown, name) for name in metrics]
-    elif len(metrics) == 1:
-        keys = _keys(chosen, axis)
-        asked = [
-            TableColumn(
-                shown,
-                metrics[0],
-                key,
-                axis,
-            )
-            for (key,) in keys
-        ]
     else:
-        what = "a table has columns of one metric, or a column per metric"
-        raise ClaimError(what, remedy="leave columns out, or name one metric")
+        parts = [key for (key,) in _keys(chosen, axis)] if axis else [""]
+        metrics = [metric] if isinstance(metric, str) else metric
+        asked = [
+            TableColumn(shown, name, part, axis) for name in metrics for part in parts
+        ]
     for column in asked:
         if column.metric not in chosen.metrics:
             raise ClaimError(

@@ -149,8 +149,8 @@ class Agreement(Declared):
 
     sums: dict[Where, tuple[Where, ...]] = Field(default_factory=dict)
     """A sum, and its parts; a part may be a list."""
-    means: dict[Where, tuple[Where, Where]] = Field(default_factory=dict)
-    """A mean, and the sum and the count behind it."""
+    means: dict[Where, Where | tuple[Where, Where]] = Field(default_factory=dict)
+    """A mean, and the list of its values, or the sum and the count behind it."""
     values: dict[str, TimesPlace] = Field(default_factory=dict)
     """Times of `requests` with statistics, and the times of each request; or with the paths of statistics that are in
     the same unit."""
@@ -214,14 +214,10 @@ def _terms(said: Any) -> Any:
     ]
 
 
-class _WrittenShort:
-    """The schema of a load, which may be a mapping, too."""
-
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        short = {"type": "object", "additionalProperties": {"type": "string"}}
-        return {"anyOf": [short, handler(core)]}
+_TERMS = BeforeValidator(
+    _terms, json_schema_input_type=dict[str, str] | tuple[Term, ...]
+)
+"""A load, which may be a mapping, too."""
 
 
 class Long(Declared):
@@ -263,7 +259,7 @@ class ResultMapping(Declared):
     run: RunPlaces = RunPlaces()
     same: Same = Same()
     """What holds for every run."""
-    load: Annotated[tuple[Term, ...], BeforeValidator(_terms), _WrittenShort()] = ()
+    load: Annotated[tuple[Term, ...], _TERMS] = ()
     """What was asked for, in the order of the workload's name: `{concurrency: clients}`, or terms."""
     sizes: tuple[Where, ...] = ()
     """Tokens of all requests, for results that do not say which lengths were asked for."""

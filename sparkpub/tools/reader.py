@@ -79,6 +79,12 @@ class ReportReading:
             return True
         return bool(found if isinstance(found, list) else reading.number(found))
 
+    @property
+    def mode(self) -> str | None:
+        """In which of its modes the tool wrote it, of a tool that has some."""
+        terms = self.mapping.load
+        return next((str(term.says) for term in terms if term.option == "mode"), None)
+
     @cached_property
     def figures(self) -> Figures:
         """Figures with the repetitions or the deviations behind them."""
@@ -140,13 +146,3 @@ def read(report: Mapping[str, Any], tools: Iterable[str]) -> ReportReading | Non
                 if holds(document, mapping.when):
                     return ReportReading(mapping, document)
     return None
-
-
-def of_mode(report: Mapping[str, Any], tool: str, mode: str) -> ReportReading:
-    """The report that a tool wrote in one of its modes, by the mapping whose load names that mode."""
-    mapping = next(
-        mapping
-        for mapping in of_tools()[tool]
-        if any((term.option, term.says) == ("mode", mode) for term in mapping.load)
-    )
-    return ReportReading(mapping, report)

@@ -8,6 +8,7 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -108,21 +109,6 @@ def objects(document: Any) -> list[dict[str, Any]]:
     return [item for item in document if isinstance(item, dict)]
 
 
-def at(document: Any, path: str) -> Any:
-    """What lies at a dotted path (`results.0.rate`; a number indexes a list); None where nothing does."""
-    for part in path.split("."):
-        if isinstance(document, Mapping):
-            document = document.get(part)
-        elif isinstance(document, list) and part.lstrip("-").isdecimal():
-            index = int(part)
-            if not -len(document) <= index < len(document):
-                return None
-            document = document[index]
-        else:
-            return None
-    return document
-
-
 def number(value: Any) -> float | None:
     """A number of a size that figures have, also from text with thousands separators; None for anything else."""
     if type(value) is float and outside.is_figure(value):
@@ -192,14 +178,6 @@ def known(metrics: Mapping[str, MetricValue], name: str) -> bool:
     return name in metrics and metrics[name].value is not None
 
 
-def metrics_at(
-    document: Any, paths: Mapping[str, str], source: Source, scale: float = 1.0
-) -> dict[str, MetricValue]:
-    """Known metrics from a document, by dotted path; what the document does not mention is left out."""
-    found = {name: at(document, path) for name, path in paths.items()}
-    return metrics(found, source, scale=scale)
-
-
 def metrics(
     values: Mapping[str, Any], source: Source, scale: float = 1.0
 ) -> dict[str, MetricValue]:
@@ -247,52 +225,29 @@ def distribution(
     return metrics
 
 
-def distributions(
-    series: Mapping[str, Sequence[float]], source: Source
-) -> dict[str, MetricValue]:
-    """`distribution` of several series, by stem."""
-    return {
-        name: value
-        for stem, values in series.items()
-        for name, value in distribution(stem, values, source).items()
-    }
-
-
 def phases(document: Any) -> tuple[Phase, ...]:
     """Phases as our payloads report them: a list of name, start and end in seconds."""
     read = []
-    if not isinstance(document, list):
-        return ()
-    for item in document:
-        start, end = number(at(item, "start_seconds")), number(at(item, "end_seconds"))
-        if start is not None and end is not None and 0 <= start <= end:
-            name = str(at(item, "name"))[:_LONGEST_REASON]
-            read.append(Phase(name=name, start_seconds=start, end_seconds=end))
+    for item in objects(document):
+        said = {**item, "name": str(item.get("name"))[:_LONGEST_REASON]}
+        with suppress(ValidationError):
+            read.append(Phase.model_validate(said))
     return tuple(read)
-
-
-def words(document: Any) -> dict[str, str]:
-    """A mapping of words, such as name to version; empty for anything else."""
-    if not isinstance(document, dict):
-        return {}
-    return {str(name): str(value) for name, value in document.items()}
 
 
 def observed(document: Any) -> Observed:
     """What was observed, by field; what is null, unknown or impossible is left out."""
     if not isinstance(document, dict):
         return Observed()
-    read = {}
-    for name in Observed.model_fields:
-        if document.get(name) is not None:
-            read[name] = document[name]
+    known = Observed.model_fields.keys()
+    read = {name: said for name, said in document.items() if name in known}
+    read = {name: said for name, said in read.items() if said is not None}
     try:
         return Observed.model_validate(read)
     except ValidationError as error:
-        wrong = {item["loc"][0] for item in error.errors()}
-        return Observed.model_validate(
-            {name: value for name, value in read.items() if name not in wrong}
-        )
+        for item in error.errors():
+            read.pop(str(item["loc"][0]), None)
+        return Observed.model_validate(read)
 
 
 def printed(

@@ -82,7 +82,8 @@ def _at(document: Any, path: list[str]) -> Any:
 def _step(document: Any, name: str) -> Any:
     name, _, condition = name.rstrip("]").partition("[")
     if isinstance(document, list):
-        return reading.at(document, name)
+        index = int(name) if name.lstrip("-").isdecimal() else len(document)
+        return document[index] if -len(document) <= index < len(document) else None
     found = document.get(name) if isinstance(document, Mapping) else None
     if not condition:
         return found

@@ -19,7 +19,6 @@ def rendered(text: str) -> str:
 
     words = {
         "value": lambda *_, **__: "5 GiB",
-        "long": lambda: "x" * 1_000_000,
         "fails": fails,
     }
     return expressions.render(words, text, "p.md", 0)
@@ -31,16 +30,11 @@ def rendered(text: str) -> str:
         ("\n{{ ().__class__.__mro__ }}", "().__class__.__mro__ is no call, p.md:2"),
         ("{{ value.format_map({}) }}", "is no call"),
         ("{{ value(value()) }}", "an argument is not written out"),
-        ("{{ value(**{}) }}", "an argument is not written out"),
-        ("\n{% for i in range(10**9) %}{% endfor %}", "or it does not end, p.md:2"),
+        ("\n{% for i in range(10**9) %}{% endfor %}", "this is no call"),
         ("{% include '/etc/passwd' %}", "this is no call"),
         ("{{ value(" + "[" * 2000 + "]" * 2000 + ") }}", "p.md:1"),
-        ("\n{{ value(10000000) }}", "a number above 1,000,000, p.md:2"),
-        ("{{ value('" + "x" * 5001 + "') }}", "a call of 5,012 characters"),
-        ("{{ value(1e999) }}", "a number above 1,000,000"),
-        ("\n\n{{ fails('key') }}", "KeyError: 'x', p.md:3"),
-        ("\n{{ fails('os') }}", "OSError: x, p.md:2"),
-        ("{{ long() }}" * 11, "longer than 10,000,000 signs"),
+        ("\n\n{{ fails('key') }}", "'x', p.md:3"),
+        ("\n{{ fails('os') }}", "x, p.md:2"),
         ("{{ unknown() }}", "'unknown' is no word of a page, p.md:1"),
         ("{% for", "p.md:1"),
     ],

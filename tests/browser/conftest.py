@@ -137,14 +137,6 @@ def served(chromium: Any, folder: Path) -> Iterator[Host]:
     server.server_close()
 
 
-def delay(page: Any, script: str) -> None:
-    """From now on `script`, whose address ends in a digest, comes half a second late, as over a slow line."""
-    page.route(
-        f"**/{script}.*.js",
-        lambda route: (page.wait_for_timeout(500), route.continue_()),
-    )
-
-
 REPOSITORY = Path(__file__).parents[2]
 
 

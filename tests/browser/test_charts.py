@@ -15,7 +15,7 @@ from sparkpub.site.content import ROOT
 from sparkpub.site.figures import shapes
 from sparkpub.site.figures.draw import Chart, draw
 from sparkpub.site.figures.output import markup
-from tests.browser.conftest import Host, delay, served
+from tests.browser.conftest import Host, served
 
 ROWS = [
     {
@@ -90,19 +90,6 @@ def marks(page: Any, chart: str) -> int:
 def live(page: Any, chart: str = "value") -> None:
     page.hover(f"#{chart} .sp-chart")
     page.wait_for_selector(f"#{chart} .sp-wide .mark-symbol path")
-
-
-def test_a_pointer_that_was_there_before_the_script_asks_when_it_moves(
-    charts: Host,
-) -> None:
-    page = charts.open().page
-    delay(page, "sparkpub")
-    page.goto(charts.address, wait_until="commit")
-    page.hover("#value .sp-chart")
-    page.wait_for_selector("#value .sp-mark", state="attached")  # the script is here
-    assert marks(page, "value") == 0
-    page.mouse.move(300, 200)
-    page.wait_for_selector("#value .sp-wide .mark-symbol path")
 
 
 def test_the_live_view_takes_the_place_of_the_drawing(charts: Host) -> None:

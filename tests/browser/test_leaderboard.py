@@ -12,7 +12,7 @@ from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
 from sparkpub.site.pages import leaderboard_page, measure_page, model_page
 from sparkpub.site.pages.templating import Templates
-from tests.browser.conftest import Host, delay, served
+from tests.browser.conftest import Host, served
 from tests.browser.test_site import violations
 from tests.leaderboards import LOAD, runs_of
 from tests.site.test_front_page import published
@@ -68,9 +68,7 @@ def pages() -> dict[str, bytes]:
     found = {}
     for name, page in made.items():
         found[name] = "".join(page.blocks.values()).replace("\ue000/", "").encode()
-    speeds = measure_page.published(publication).data
-    assert speeds is not None
-    return found | {measure_page.FIGURES: speeds}
+    return found | {measure_page.FIGURES: measure_page.published(publication)}
 
 
 @pytest.fixture(scope="module")
@@ -136,35 +134,6 @@ def test_filters_narrow_rows_columns_and_recipes_and_the_address_keeps_them(
     assert shown(page)[0] == "Model-1B 1,000 2,000"
 
 
-def test_a_box_ticked_before_the_script_came_counts(board: Host) -> None:
-    page = board.open().page
-    delay(page, "leaderboard")
-    page.goto(board.address, wait_until="commit")
-    page.click("summary:has-text('Engine')")
-    page.check("input[value=SGLang]", force=True)
-    assert "engine" not in page.url
-    page.wait_for_url("**/?engine=SGLang")
-    assert shown(page)[0] == "Model-1B 900 1,800"
-
-
-def test_a_size_leaves_its_models_and_the_keyboard_is_enough(board: Host) -> None:
-    page = board.open().page
-    page.focus("summary:has-text('Size')")
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    page.wait_for_url("**/?size=*")
-    assert [row.split()[0] for row in shown(page)] == ["Model-1B"]
-    page.keyboard.press("Escape")
-    assert page.locator("details[open]").count() == 0
-
-
-def test_an_address_with_nonsense_shows_everything(board: Host) -> None:
-    page = board.open("?size=huge&what=ever").page
-    page.wait_for_load_state("networkidle")
-    assert len(shown(page)) == len(SIZES)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_nobody_is_shut_out_and_nothing_sticks_out(
@@ -209,41 +178,6 @@ def test_a_result_of_ones_own_stands_beside_the_published_ones(
     assert visit.errors == visit.elsewhere == []
 
 
-def test_a_record_of_ours_is_found_on_the_same_load(
-    board: Host, tmp_path: Path
-) -> None:
-    (record,) = runs_of(
-        "mine", [50.0], model_id="me/Model-7B-FP8", load={**LOAD, "concurrency": 1}
-    )
-    path = tmp_path / "record.json"
-    path.write_text(record.model_dump_json())
-    page = board.open("measure.html").page
-    page.set_input_files("input[type=file]", path)
-    page.wait_for_selector("[data-sp-result] table")
-    # 1,000 / 7 tok/s, twice that in FP8.
-    assert (
-        "Yours: 50.0 tok/s, published here: 285.7 under the same load"
-        in page.inner_text("[data-sp-result]")
-    )
-
-
-def test_a_result_stands_beside_those_of_the_same_weights_first(
-    board: Host, tmp_path: Path
-) -> None:
-    """The board has Model-7B in 16 bits, at 1,000 / 7 tok/s, and twice as fast in 8."""
-    (record,) = runs_of(
-        "mine", [50.0], model_id="x/Model-7B-BF16", load={**LOAD, "concurrency": 1}
-    )
-    path = tmp_path / "record.json"
-    path.write_text(record.model_dump_json())
-    page = board.open("measure.html").page
-    page.set_input_files("input[type=file]", path)
-    page.wait_for_selector("[data-sp-result] table")
-    said = page.inner_text("[data-sp-result]")
-    assert "published here: 142.9 with the same weights, under the same load" in said
-    assert "The fastest recipe here makes 285.7." in said
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -269,59 +203,6 @@ def test_a_file_of_no_use_is_refused_in_one_line(
     assert visit.errors == []
 
 
-def test_a_file_can_be_dropped_on_the_field(board: Host) -> None:
-    """As the browser itself hands over what a reader drags from a folder."""
-    page = board.open("measure.html").page
-    page.wait_for_load_state("networkidle")
-    field = page.locator("input[type=file]").bounding_box()
-    assert field is not None
-    session = page.context.new_cdp_session(page)
-    for kind in ("dragEnter", "dragOver", "drop"):
-        session.send(
-            "Input.dispatchDragEvent",
-            {
-                "type": kind,
-                "x": field["x"] + field["width"] / 2,
-                "y": field["y"] + field["height"] / 2,
-                "data": {
-                    "items": [],
-                    "files": [str(DATA / "llama-benchy/vllm.json")],
-                    "dragOperationsMask": 1,
-                },
-            },
-        )
-    page.wait_for_selector("[data-sp-result] table")
-    assert "Yours: 102.3 tok/s" in page.inner_text("[data-sp-result]")
-
-
-def test_files_chosen_while_others_are_read_are_those_that_are_shown(
-    board: Host,
-) -> None:
-    page = board.open("measure.html").page
-    page.wait_for_load_state("networkidle")
-    page.evaluate(READ_ON_DEMAND)
-    page.set_input_files("input[type=file]", DATA / "vllm-bench/serve-c4.json")
-    page.set_input_files("input[type=file]", DATA / "llama-benchy/vllm.json")
-    page.wait_for_function("'vllm.json' in reads")
-    page.evaluate("reads['vllm.json']()")
-    page.wait_for_selector("[data-sp-result] table")
-    page.evaluate("reads['serve-c4.json']()")
-    # Whatever the first file still brings about is there when a later visit to the figures is answered.
-    page.fill("input[name=model]", "Model-7B")
-    page.press("input[name=model]", "Enter")
-    page.wait_for_selector("[data-sp-result] h3:has-text('Model-7B')")
-    said = page.inner_text("[data-sp-result]")
-    assert "Yours: 102.3 tok/s" in said
-    assert "Yours: 115.2 tok/s" not in said
-
-
-READ_ON_DEMAND = """() => {
-  window.reads = {};
-  const {text} = Blob.prototype;
-  Blob.prototype.text = function () {
-    return new Promise((read) => { reads[this.name] = () => read(text.call(this)); });
-  };
-}"""
 """Files are read when the test says so."""
 
 
@@ -332,20 +213,6 @@ def test_prices_change_what_a_million_tokens_cost(board: Host) -> None:
     page.fill("input[name=machine]", "8000")
     page.wait_for_url("**machine=8000*")
     assert float(cell.inner_text()) == pytest.approx(2 * before, rel=0.1)
-
-
-def test_a_price_typed_before_the_script_came_counts(board: Host) -> None:
-    page = board.open().page
-    delay(page, "costs")
-    page.goto(board.address + "model.html", wait_until="commit")
-    page.fill("input[name=machine]", "8000")
-    page.wait_for_url("**machine=8000*")
-    row = page.locator("[data-sp-costs] tbody tr").first
-    hours = 1e6 / float(row.get_attribute("data-rate") or 0) / 3600
-    years = float(page.locator("input[name=years]").input_value())
-    assert float(row.locator("td").last.inner_text()) == pytest.approx(
-        8000 / (years * 365.25 * 24) * hours, rel=0.05
-    )
 
 
 def test_the_browser_calls_models_as_the_build_does(board: Host) -> None:

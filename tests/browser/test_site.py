@@ -2,7 +2,6 @@
 paper's terms and without scripting."""
 
 import gzip
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.store import campaign_folders, record_paths
 from tests.browser.campaign import FAILED, NAME
-from tests.browser.conftest import REPOSITORY, Host, delay
+from tests.browser.conftest import REPOSITORY, Host
 
 RUN = f"runs/{NAME}-native_m_w_iter01/"
 DASHBOARD = "campaigns/h200/"
@@ -101,20 +100,6 @@ def test_no_page_errs_reaches_out_or_shuts_anybody_out(site: Host) -> None:
     assert problems == {}
 
 
-def test_a_page_opened_in_the_dark_errs_no_more(site: Host) -> None:
-    visit = site.open(RUN, color_scheme="dark", bypass_csp=True)
-    settle(visit.page)
-    assert [*visit.errors, *visit.elsewhere, *violations(visit.page)] == []
-
-
-def test_filtered_charts_shut_nobody_out(site: Host) -> None:
-    visit = site.open("campaigns/phase1/?model=deepseek", bypass_csp=True)
-    visit.page.wait_for_selector(".sp-wide .mark-symbol path")
-    settle(visit.page)
-    assert violations(visit.page) == []
-    assert visit.errors == []
-
-
 def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
     for uri in ("campaigns/phase1/", RUN):
         visit = site.open(uri)
@@ -158,15 +143,6 @@ def test_programs_are_plain_tables_without_scripting(site: Host) -> None:
     page.click("a[href*='h200/#coverage']")
     page.wait_for_url("**/campaigns/h200/#coverage")
     assert page.locator("#coverage").count() == 1
-
-
-def test_a_program_that_cannot_start_leaves_the_plain_table(site: Host) -> None:
-    context = site.browser.new_context()
-    page = context.new_page()
-    page.route("**/compare.*.js", lambda route: route.abort())
-    page.goto(site.address + "compare/")
-    page.locator("[data-sp-static] table").first.wait_for()
-    context.close()
 
 
 def test_a_point_leads_to_its_run_without_scripting(site: Host) -> None:
@@ -236,43 +212,6 @@ def test_pages_are_small(site: Host) -> None:
     assert large == {}
 
 
-def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(
-    site: Host,
-) -> None:
-    visit = site.open("campaigns/phase1/")
-    page = visit.page
-    page.evaluate(OPEN_ALL)
-    last = page.locator(".sp-chart .sp-wide").last
-    address = last.locator("img").evaluate("image => image.src")
-    settle(page)
-    assert address not in visit.requests
-    page.evaluate("scrollTo(0, document.body.scrollHeight)")
-    last.locator("> svg").wait_for()
-    assert address in visit.requests
-    assert [url for url in visit.requests if url.endswith(".narrow.svg")] == []
-    light = last.screenshot()
-    page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
-    assert last.screenshot() != light
-    assert visit.errors == visit.elsewhere == []
-
-
-def test_without_scripting_the_page_is_light_and_so_are_its_images(site: Host) -> None:
-    shots = []
-    for scheme in ("light", "dark"):
-        page = site.open(
-            "campaigns/phase1/",
-            java_script_enabled=False,
-            color_scheme=scheme,
-        ).page
-        page.evaluate(OPEN_ALL)
-        image = page.locator(".sp-chart .sp-wide img").last
-        image.scroll_into_view_if_needed()
-        page.wait_for_timeout(500)
-        shots.append(image.screenshot())
-        page.context.close()
-    assert shots[0] == shots[1]
-
-
 def _compressed(path: Path) -> int:
     return len(gzip.compress(path.read_bytes(), 9))
 
@@ -312,24 +251,6 @@ def test_search_by_keyboard_loads_its_index_once(site: Host) -> None:
     assert visit.errors == []
 
 
-def test_a_search_begun_before_the_script_came_is_answered(site: Host) -> None:
-    page = site.open("").page
-    delay(page, "search")
-    page.goto(site.address, wait_until="commit")
-    page.fill("[data-md-component=search-query]", "bandwidth")
-    assert results(page) > 1
-
-
-def test_search_on_a_phone(site: Host) -> None:
-    page = site.open(
-        "", viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True
-    ).page
-    page.tap(".md-header [for=__search]")
-    page.wait_for_function("document.activeElement.name === 'query'")
-    page.keyboard.type("memory")
-    assert results(page) > 1
-
-
 def test_the_menu_of_a_phone_opens_at_its_top(site: Host) -> None:
     """And not within the section of the page, from which a reader has to go back first."""
     page = site.open(
@@ -351,14 +272,6 @@ def test_a_link_to_a_claim_opens_its_line(site: Host) -> None:
     name = page.locator(anchor).last.get_attribute("id")
     page.goto(f"{site.address}claims/#{name}")
     page.wait_for_selector(f"details.sp-claim[open] #{name}")
-
-
-@pytest.mark.parametrize("address", ["?q=bandwidth", "method/checks/?h=bandwidth"])
-def test_an_address_that_asks_for_a_search_gets_it(site: Host, address: str) -> None:
-    page = site.open(address).page
-    page.wait_for_selector(
-        ".md-search-result__item" if "q=" in address else "mark", state="attached"
-    )
 
 
 def _file(folder: Path, path: str) -> Path:
@@ -446,15 +359,6 @@ def test_keyboard_alone_filters_and_reaches_a_run(site: Host) -> None:
     page.wait_for_url("**/runs/phase1-*/")
 
 
-def test_keyboard_reads_the_table_of_a_chart(site: Host) -> None:
-    page = site.open("campaigns/phase1/").page
-    page.focus("#phase1-output-throughput-relative summary")
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.getAttribute('role')") == "region"
-    assert page.locator("#phase1-output-throughput-relative table").is_visible()
-
-
 def test_forced_colours_keep_series_apart(site: Host) -> None:
     page = site.open("campaigns/phase1/", forced_colors="active").page
     fills = page.evaluate(
@@ -462,15 +366,6 @@ def test_forced_colours_keep_series_apart(site: Host) -> None:
         ".map(mark => getComputedStyle(mark).stroke))]"
     )
     assert len(fills) == 2
-
-
-def test_dark_and_light_need_no_script_of_ours_to_recolour(site: Host) -> None:
-    page = site.open(DASHBOARD).page
-    colour = "getComputedStyle(document.querySelector('.sp-wide svg a > *')).stroke"
-    light = page.evaluate(colour)
-    page.click("label[title='Switch to light mode']")
-    page.click("label[title='Switch to dark mode']")
-    page.wait_for_function(f"light => {colour} !== light", arg=light)
 
 
 # ---- Explorer ----------------------------------------------------------------------------------------------------
@@ -522,49 +417,6 @@ def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
     assert shown(again) == 10
 
 
-def test_what_was_asked_of_the_explorer_before_it_came_is_done(site: Host) -> None:
-    visit = site.open("runs/")
-    page = visit.page
-    settle(page)
-    assert shown(page) == 25
-    assert not [url for url in visit.requests if "sparkpub/explorer." in url]
-    delay(page, "explorer")
-    page.click("[data-sp-explorer] form summary:has-text('campaigns')")
-    page.click(f"[data-sp-explorer] label:has([value={NAME}])")
-    page.fill("[name=find]", "bench-native")
-    page.locator("thead button", has_text="Iteration").click()
-    page.wait_for_url("**sort=iteration**")
-    assert shown(page) == 5  # of ten, half are native
-    assert page.locator("[aria-sort=ascending]").inner_text().startswith("Iteration")
-    # The keyboard goes on from where it was.
-    page.keyboard.press("Enter")
-    page.wait_for_url("**sort=-iteration**")
-    assert visit.errors == []
-
-
-def test_the_first_rows_of_the_explorer_are_those_of_its_program(site: Host) -> None:
-    """And the page does not move when the program takes over."""
-    page = explorer(site)
-    table = page.locator("[data-sp-explorer] table")
-    written = table.inner_text()
-    assert table.locator("tr").count() == 26
-    page.locator("thead button", has_text="Campaign").click()
-    page.wait_for_url("**sort=campaign")
-    page.click("[data-sp-explorer] [type=reset]")
-    page.wait_for_url("**/runs/")
-    assert table.inner_text() == written
-
-
-def test_explorer_calls_models_by_their_names_whatever_their_keys(site: Host) -> None:
-    """Two campaigns have this model under two keys: one box stands for both."""
-    page = explorer(site, "?model=deepseek")
-    assert page.is_checked('[name=model][value*="dense7b"][value*="deepseek"]')
-    page.wait_for_url("**model=*dense7b*")
-    rows = page.locator("[data-sp-explorer] tbody tr")
-    assert "DeepSeek-R1-Distill-Qwen-7B" in rows.first.inner_text()
-    assert "dense7b" not in rows.first.inner_text()
-
-
 def test_explorer_brush_narrows_the_table(site: Host) -> None:
     page = explorer(site, TWO_METRICS)
     page.locator("#explorer .sp-chart").dispatch_event("pointerenter")
@@ -572,26 +424,6 @@ def test_explorer_brush_narrows_the_table(site: Host) -> None:
     brush(page)
     page.click("[name=clear]")
     assert shown(page) == 10
-
-
-def test_a_chart_that_lived_before_the_explorer_came_is_brushed(site: Host) -> None:
-    page = site.open().page
-    held: list[Any] = []
-
-    def hold(route: Any) -> None:
-        held.append(route)
-
-    page.route("**/explorer.*.js", hold)
-    page.goto(f"{site.address}runs/{TWO_METRICS}", wait_until="commit")
-    page.wait_for_selector("#explorer .sp-mark", state="attached")
-    page.locator("#explorer .sp-chart").dispatch_event("pointerenter")
-    page.wait_for_selector("#explorer .mark-symbol path")
-    assert held
-    for route in held:
-        route.continue_()
-    page.wait_for_selector(EXPLORER, state="attached")
-    page.wait_for_load_state("networkidle")
-    brush(page)
 
 
 TWO_METRICS = f"?campaign={NAME}&x=output_throughput_tok_s&y=request_latency_p50_ms"
@@ -615,19 +447,6 @@ def brush(page: Any) -> None:
     )
 
 
-def test_explorer_draws_the_brush_that_an_address_asks_for(site: Host) -> None:
-    page = explorer(
-        site,
-        f"{TWO_METRICS}&brush=495,505,700,1000",
-    )
-    page.wait_for_selector("#explorer .mark-symbol path")
-    page.wait_for_function(
-        "[...document.querySelectorAll('#explorer [class*=brush] path')].some(path => path.getBBox().width > 50)"
-    )
-    assert shown(page) == 5
-    assert "brush=" in page.url
-
-
 def test_explorer_exports_the_selection(site: Host) -> None:
     page = explorer(site, f"?campaign={NAME}")
     for index in range(2):
@@ -639,16 +458,6 @@ def test_explorer_exports_the_selection(site: Host) -> None:
     assert lines[0].startswith("run,campaign")
     page.click("a.sp-compare")
     page.wait_for_url("**/compare/?a=run*")
-
-
-def test_a_command_can_be_copied(site: Host) -> None:
-    page = site.open(f"campaigns/{NAME}/").page
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.click("#use-these-data > summary")
-    page.locator("#use-these-data pre", has_text="archive").locator("button").click()
-    page.wait_for_function("navigator.clipboard.readText().then((text) => text)")
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.strip() == f"git archive -o {NAME}.tar HEAD data/comprehensive/{NAME}"
 
 
 # ---- Compare -----------------------------------------------------------------------------------------------------
@@ -680,37 +489,6 @@ def test_compare_says_what_the_build_says(site: Host) -> None:
         f"{known['mean_candidate']:.2f}",
     ):
         assert text in row
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "why"),
-    [
-        (
-            f"run:{NAME}-native_m_w_iter01",
-            f"run:{NAME}-container_m_w_iter01",
-            "Not compared when the site was built",
-        ),
-        (f"cell:{NAME}/m/container/w", f"cell:{NAME}/m/native/w", "swap A and B"),
-    ],
-    ids=["runs", "turned round"],
-)
-def test_what_was_not_compared_has_values_and_no_verdict(
-    site: Host, a: str, b: str, why: str
-) -> None:
-    page = site.open(f"compare/?a={a}&b={b}").page
-    page.wait_for_selector("[data-sp-compare] tbody tr")
-    row = page.locator("[data-sp-compare] tr", has_text="Output throughput")
-    assert why in row.inner_text()
-    assert row.locator("strong").count() == 2
-    assert page.locator("[data-sp-compare] .sp-verdict").count() == 0
-
-
-def test_compare_remembers_and_hides_what_is_not_shown_to_differ(site: Host) -> None:
-    page = site.open("compare/?a=campaign:phase1&b=campaign:phase1").page
-    page.wait_for_selector("[data-sp-compare] tbody tr")
-    page.locator("label", has_text="Only significant differences").click()
-    page.wait_for_url("**real=1")
-    assert page.locator("[data-sp-compare] tbody tr").count() == 0
 
 
 # ---- Runs -----------------------------------------------------------------------------------------------------------
@@ -752,22 +530,3 @@ def test_a_run_is_drawn_from_its_data(site: Host) -> None:
 
 
 # ---- Data that others can use --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["phase1", NAME])
-def test_a_campaign_says_what_it_is_and_how_to_load_it(site: Host, name: str) -> None:
-    visit = site.open(f"campaigns/{name}/")
-    visit.page.wait_for_load_state("networkidle")
-    assert visit.errors == [], "the policy forbids a block of data"
-    block = visit.page.locator('script[type="application/ld+json"]')
-    dataset = json.loads(block.text_content())
-    assert dataset["@type"] == "Dataset"
-    assert dataset["url"] == f"{site.address}campaigns/{name}/"
-    lines = visit.page.locator("#use-these-data pre > code").first.text_content()
-    names: dict[str, Any] = {}
-    exec(lines, names)
-    rows = names["rows"]
-    everything = pd.read_parquet(dataset["distribution"][0]["contentUrl"])
-    expected = everything[everything["campaign"] == name]
-    assert len(rows) == len(expected) > 0
-    assert set(rows["campaign"]) == {name}

@@ -1,6 +1,5 @@
 """The books of a collection: what is counted, what is next, and what is said, over records that are made up."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,7 @@ import pytest
 from sparkpub.collect.books import Books, Outcome, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
-from sparkpub.collect.interruption import Interruption
-from sparkpub.collect.job import Job
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.session import work
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
@@ -120,24 +116,6 @@ def test_the_outcome_counts_what_is_left_and_what_lacks_a_good_record(
     assert again.todo == [second, third]  # what failed before does not count now
     only = books(tmp_path, *known, matrix=matrix, only={"iteration": {"1"}})
     assert only.outcome(None).exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("most", "measured", "under_way", "is_full"),
-    [
-        (None, 1000, 0, False),
-        (3, 2, 0, False),
-        (3, 3, 0, True),
-        (3, 2, 1, True),
-        (3, 1, 1, False),
-    ],
-)
-def test_runs_under_way_count_among_those_asked_for(
-    tmp_path: Path, most: int | None, measured: int, under_way: int, is_full: bool
-) -> None:
-    kept = books(tmp_path, max_runs=most)
-    kept.measured = measured
-    assert kept.full(under_way) is is_full
 
 
 # -- what is next ----------------------------------------------------------------------------------------
@@ -298,84 +276,38 @@ def test_the_last_words_of_a_log_are_said(
 # -- the loop over them ----------------------------------------------------------------------------------
 
 
-class PlayedStation:
-    """A machine whose runs end as `fates` say, one after the other."""
-
-    def __init__(self, tmp_path: Path, *fates: str) -> None:
-        self.machine = Machine(id="here")
-        self.fates = list(fates)
-        self.given: list[tuple[int, int, str | None]] = []
-        self.folder = tmp_path
-        self.interruption = Interruption()
-
-    def measure(self, job: Job) -> Stored | str:
-        run = job.run
-        self.given.append((run.iteration, job.attempt, job.repeat_of))
-        fate = self.fates.pop(0)
-        if fate == "interrupted":
-            self.interruption.finish = True
-            self.interruption.reason = "SIGTERM"
-        if fate in ("skipped", "interrupted"):
-            return fate
-        number = len(self.given)
-        if fate == "failed":
-            return Stored(a_run(run, number, **FAILED), self.folder / "x.json")
-        record = a_run(run, number, float(fate), repeat_of=job.repeat_of)
-        return Stored(record, self.folder / "x.json")
-
-
-def looped(
-    tmp_path: Path,
-    matrix: Matrix,
-    *fates: str,
-    known: Sequence[Record] = (),
-    **choice: Any,
-) -> tuple[Outcome, PlayedStation, list[str]]:
-    """What comes of a collection whose runs end so, on which machine, and what was said."""
-    said: list[str] = []
-    kept = books(tmp_path, *known, matrix=matrix, said=said, **choice)
-    played = PlayedStation(tmp_path, *fates)
-    here: Any = played
-    work(here, kept, played.interruption)
-    stopped = played.interruption.reason or None
-    outcome = kept.outcome(stopped)
-    assert played.fates == []
-    return outcome, played, said
+def looped(kept: Books, *fates: float | None) -> list[tuple[int, int, str | None]]:
+    """What is given out where runs measure so much, or fail (None), until nothing is left."""
+    given = []
+    for number, rate in enumerate(fates):
+        job = kept.next(None)
+        assert job is not None
+        given.append((job.run.iteration, job.attempt, job.repeat_of))
+        end = FAILED if rate is None else {"rate": rate}
+        record = a_run(job.run, number, **end, repeat_of=job.repeat_of)
+        kept.keep(None, Stored(record, Path("x.json")))
+    assert kept.next(None) is None
+    return given
 
 
 def test_a_run_is_tried_until_it_is_good_or_its_retries_are_used_up(
     tmp_path: Path,
 ) -> None:
-    matrix = a_matrix(iterations=3, retries=1)
-    fates = ("failed", "5.0", "failed", "failed", "5.2")
-    outcome, played, _ = looped(tmp_path, matrix, *fates)
-    assert [attempt[:2] for attempt in played.given] == [
+    kept = books(tmp_path, matrix=a_matrix(iterations=3, retries=1))
+    given = looped(kept, None, 5.0, None, None, 5.2)
+    assert [attempt[:2] for attempt in given] == [
         (1, 1),
         (1, 2),
         (2, 1),
         (2, 2),
         (3, 1),
     ]
+    outcome = kept.outcome(None)
     assert (outcome.measured, outcome.failed, outcome.lacking) == (5, 3, 1)
-
-
-def test_a_skipped_run_is_not_tried_again(tmp_path: Path) -> None:
-    outcome, played, _ = looped(tmp_path, a_matrix(), "skipped", "5.0")
-    assert [attempt[0] for attempt in played.given] == [1, 2]
-    assert (outcome.measured, outcome.left) == (1, 1)
-    assert outcome.stopped == "1 run skipped because a gate was not met"
-
-
-def test_an_interrupted_collection_starts_nothing_more(tmp_path: Path) -> None:
-    outcome, played, said = looped(tmp_path, a_matrix(), "interrupted")
-    assert len(played.given) == 1
-    assert (outcome.measured, outcome.left) == (0, 2)
-    assert outcome.stopped == "SIGTERM"
-    assert said == []
 
 
 def test_what_stands_out_is_repeated_at_the_end_and_once(tmp_path: Path) -> None:
     odd = one_in_ten()
-    outcome, played, _ = looped(tmp_path, repeating(), "5.1", known=odd)
-    assert played.given == [(10, 1, odd[9].run_id)]
-    assert (outcome.measured, outcome.left) == (1, 0)
+    kept = books(tmp_path, *odd, matrix=repeating())
+    assert looped(kept, 5.1) == [(10, 1, odd[9].run_id)]
+    assert kept.outcome(None).left == 0

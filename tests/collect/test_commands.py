@@ -219,3 +219,17 @@ def test_on_a_terminal_one_line_is_redrawn_within_its_width(
     shown.line("done")
     shown.close()
     assert terminal.text.endswith("Z done\n")
+
+
+@pytest.mark.parametrize("kind", ["dumb", ""])
+def test_a_terminal_that_cannot_redraw_gets_plain_lines(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(progress.sys, "stdout", terminal)
+    monkeypatch.setenv("TERM", kind)
+    shown = Progress("c")
+    shown.live("m/native/w 1", "running", "1s")
+    shown.live("m/native/w 1", "running", "2s")
+    shown.close()
+    assert terminal.text[10:] == "[0/0] m/native/w 1: running, 1s\n"

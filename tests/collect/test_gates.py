@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -136,6 +137,24 @@ def test_cooldown_counts_from_the_end_of_the_last_run(
     first = tried(tmp_path, cooldown=60)[0]["cooldown"]
     assert first.met is True
     assert "no earlier run" in (first.reason or "")
+
+
+def test_a_clock_that_is_set_back_during_cooldown_makes_it_no_longer(
+    tmp_path: Path, driver: FakeNvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime.now(UTC)
+    clock = SimpleNamespace(now=lambda _: now)
+
+    def set_back() -> None:
+        clock.now = lambda _: now - timedelta(hours=1)
+
+    monkeypatch.setattr(gates, "datetime", clock)
+    later(set_back)
+    found, _ = tried(tmp_path, cooldown=60.2, last=now - timedelta(seconds=60))
+    assert 0.2 <= found["cooldown"].waited_seconds < 5
+    # Set back since the last run, which then ended in the future: all of it is waited for, and not an hour.
+    found, _ = tried(tmp_path, cooldown=0.2, last=now)
+    assert 0.2 <= found["cooldown"].waited_seconds < 5
 
 
 @pytest.mark.parametrize(

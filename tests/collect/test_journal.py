@@ -14,7 +14,7 @@ from sparkpub.collect.run import Run
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Observed, Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import file_sha256, read_record, to_json
+from sparkpub.record.store import file_sha256, read_record
 from tests.building import a_record
 from tests.collect.collecting import a_matrix, records, run
 
@@ -131,19 +131,13 @@ def test_a_link_in_the_place_of_a_runs_folder_is_refused_and_left_alone(
     folder: Path, tmp_path: Path
 ) -> None:
     """A campaign may be anybody's: what a run writes would land where its link leads."""
-    target, place = tmp_path / "target", folder / FOLDER
+    target = tmp_path / "target"
     (target / WORK).mkdir(parents=True)
-    (target / DRAFT).write_text(to_json(a_draft()))
-    place.symlink_to(target)
-    said = f"a link is where the collector keeps a run, {place}; remove it, and see who put it there"
-    for call in (
-        lambda: journal.recover(folder, Redactor()),
-        lambda: begun(folder, a_draft(iteration=2)),
-    ):
-        with pytest.raises(CollectError) as refused:
-            call()
-        assert refused.value.lines() == [said]
-    assert sorted(path.name for path in target.iterdir()) == [DRAFT, WORK]
+    (folder / FOLDER).symlink_to(target)
+    assert journal.recover(folder, Redactor()) is None
+    with pytest.raises(CollectError, match="cannot be removed"):
+        begun(folder)
+    assert [path.name for path in target.iterdir()] == [WORK]
 
 
 def test_what_a_killed_collector_left_is_redacted_by_one_that_knows_none_of_its_secrets(
@@ -235,6 +229,24 @@ def test_a_folder_that_a_command_linked_is_not_entered(
     outputs = {"report": "in/secret.json"}
     done = journal.seal(place, folder, "stem", outputs, Redactor())
     assert done.evidence == ()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_an_output_is_what_the_command_wrote_and_nothing_in_its_place(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it was exchanged after it was looked at."""
+    place = begun(folder)
+    report, other = place / WORK / "report.json", place / WORK / "other.json"
+    monkeypatch.setattr(Path, "is_file", lambda path: path == report)
+    monkeypatch.setattr(Path, "is_symlink", lambda _: False)
+    if kind == "pipe":
+        os.mkfifo(report)
+    else:
+        other.write_text("{}")
+        report.symlink_to(other)
+    done = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
+    assert done.unavailable["report"] == "the command did not write it"
 
 
 @pytest.mark.parametrize("place", ["watching", "sealing", "recording"])

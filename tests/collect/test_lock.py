@@ -116,41 +116,6 @@ def squatting() -> Iterator[socket.socket]:
         yield other
 
 
-@AS_ROOT
-def test_notes_in_a_folder_of_another_user_are_refused(
-    own_state: Path, tmp_path: Path
-) -> None:
-    """What the next collector undoes stands in them."""
-    own_state.mkdir()
-    os.chown(own_state, NOBODY, NOBODY)
-    with pytest.raises(CollectError) as refused, lock.locked("c", tmp_path):
-        pass
-    assert refused.value.lines() == [
-        f"the collector's notes would lie with another user, or in no folder, {own_state}; "
-        "set SPARKPUB_STATE to a folder of your own"
-    ]
-
-
-@pytest.mark.parametrize("mode", [0o775, 0o755])
-def test_a_chosen_folder_of_notes_keeps_its_mode(
-    own_state: Path, tmp_path: Path, mode: int
-) -> None:
-    """Somebody may name /tmp or /etc: made private, it would be of no use to anybody else."""
-    own_state.mkdir()
-    own_state.chmod(mode)
-    if mode & 0o022:
-        with pytest.raises(CollectError) as refused, lock.locked("c", tmp_path):
-            pass
-        assert refused.value.lines() == [
-            f"other users may write where the collector's notes would lie, {own_state}; "
-            "set SPARKPUB_STATE to a folder of your own"
-        ]
-    else:
-        with lock.locked("c", tmp_path):
-            pass
-    assert own_state.stat().st_mode & 0o7777 == mode
-
-
 def test_a_folder_is_one_collectors_at_a_time_and_left_as_it_was(
     tmp_path: Path,
 ) -> None:
@@ -165,3 +130,16 @@ def test_a_folder_is_one_collectors_at_a_time_and_left_as_it_was(
     with lock.folder_locked(folder):
         (folder / "campaign.json").touch()
     assert [path.name for path in folder.iterdir()] == ["campaign.json"]
+
+
+def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("mine")
+    (tmp_path / lock.FILE).symlink_to(other)
+    with (
+        pytest.raises(CollectError, match="cannot be locked"),
+        lock.folder_locked(tmp_path),
+    ):
+        pass
+    assert other.read_text() == "mine"
+    assert (tmp_path / lock.FILE).is_symlink()

@@ -8,7 +8,7 @@ import pytest
 
 from sparkpub.record.record import Record
 from tests.collect.collecting import a_command, a_matrix, records, run
-from tests.collect.environments.rootfs import BINDS, IMAGE, a_rootfs, a_tar
+from tests.collect.environments.rootfs import BINDS, IMAGE, a_rootfs, an_engine
 
 
 def in_environment(tmp_path: Path, environment: dict[str, Any], script: str) -> Record:
@@ -70,13 +70,6 @@ def test_a_campaign_in_another_root(
 
 @pytest.mark.docker
 def test_a_campaign_in_a_container(tmp_path: Path) -> None:
-    import docker
-
-    client = docker.from_env()
-    client.api.import_image_from_data(
-        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
-    )
-    client.close()
     environment = {
         "type": "docker",
         "image": IMAGE,
@@ -84,7 +77,8 @@ def test_a_campaign_in_a_container(tmp_path: Path) -> None:
         "python": "/usr/bin/python3",
         "binds": [*BINDS, f"{tmp_path / 'models'}:/models:ro"],
     }
-    record = in_environment(tmp_path, environment, SCRIPT)
+    with an_engine():
+        record = in_environment(tmp_path, environment, SCRIPT)
     assert log_of(tmp_path, record) == "rate 2\nat /models/m\n"
     assert record.container is not None
     assert record.container.image == IMAGE

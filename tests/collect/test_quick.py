@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,7 +14,6 @@ from sparkpub.cli import cli
 from sparkpub.collect import quick
 from sparkpub.collect.quick import FoundServer, Wanted
 from sparkpub.plan import matrix as matrices
-from sparkpub.plan.address import port_of
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import read_folder
@@ -122,12 +122,14 @@ def test_an_address_without_a_server_leads_to_the_one_that_runs(
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     wrong = "http://127.0.0.1:9"
     with serving(Served(VLLM)) as server, serving(Served({})) as page:
-        ports = [port_of(running.url) for running in (server, page)]
+        ports = [urlsplit(running.url).port for running in (server, page)]
         monkeypatch.setattr(quick, "USUAL_PORTS", (9, *ports))
         with pytest.raises(UsageError) as raised:
             quick.look(wrong)
         with serving(Served(OLLAMA)) as second:
-            monkeypatch.setattr(quick, "USUAL_PORTS", (ports[0], port_of(second.url)))
+            monkeypatch.setattr(
+                quick, "USUAL_PORTS", (ports[0], urlsplit(second.url).port)
+            )
             with pytest.raises(UsageError) as both:
                 quick.look(wrong)
     said = raised.value.lines()[0]
@@ -137,7 +139,7 @@ def test_an_address_without_a_server_leads_to_the_one_that_runs(
     )
     assert both.value.lines()[0].endswith(
         f"; this machine has a server elsewhere: sparkpub quick localhost:{ports[0]}"
-        f" or sparkpub quick localhost:{port_of(second.url)}"
+        f" or sparkpub quick localhost:{urlsplit(second.url).port}"
     )
     assert not any(running.keys_sent for running in (server, page, second))
 

@@ -1,10 +1,6 @@
 """Sensors, telemetry, what is made of them, and what is noticed on the way."""
 
 import os
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -110,8 +106,7 @@ def test_processes_of_others_are_told_from_the_runs(driver: FakeNvml) -> None:
 def test_what_was_on_the_gpu_before_belongs_to_a_server_that_ran_already(
     driver: FakeNvml,
 ) -> None:
-    """A server in a container, say, whose processes nobody here sees listening."""
-    sampler = Sampler(port=unused_port())
+    sampler = Sampler(tenants=True)
     driver.pids = [1]
     assert sampler.row(0.0)["gpu_foreign_processes"] == 0
     sampler.attach(os.getpid(), 0.0)
@@ -120,58 +115,15 @@ def test_what_was_on_the_gpu_before_belongs_to_a_server_that_ran_already(
     assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (3, 1)
 
 
-ENGINE = """
-import socket, subprocess, sys
-door = socket.create_server(("127.0.0.1", 0))
-worker = subprocess.Popen(["sleep", "600"])
-print(door.getsockname()[1], worker.pid, flush=True)
-sys.stdin.read()
-worker.kill()
-"""
-"""A server that listens, and a process of its own that computes, as vLLM and Ollama have."""
-
-
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture
-def engine() -> Iterator[tuple[int, int, int]]:
-    """Port, process and computing process of a server that nobody collecting started."""
-    with subprocess.Popen(
-        [sys.executable, "-c", ENGINE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        port, worker = process.stdout.readline().split()
-        yield int(port), process.pid, int(worker)
-        process.stdin.close()
-
-
-def test_the_neighbour_of_a_server_that_ran_already_is_not_read(
-    driver: FakeNvml, engine: tuple[int, int, int]
-) -> None:
+def test_the_neighbour_of_the_gpu_that_is_named_is_not_read(driver: FakeNvml) -> None:
     """Seen on two H200: somebody computes on the first one at 692 W while the server on the second draws 300 W. The
     matrix names the second."""
-    port, _, worker = engine
     driver.count = 2
-    for index, pid in enumerate((os.getppid(), worker)):
+    for index in (0, 1):
         driver.of_gpu[index] = {
-            "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=pid)],
-            "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=90, memory=10),
             "nvmlDeviceGetPowerUsage": (692_000, 300_000)[index],
         }
-    sampler = Sampler([1], port=port)
-    sampler.row(0.0)
-    sampler.attach(os.getpid(), 0.0)
-    row = sampler.row(1.0)
-    assert row["gpu_power_watt"] == 300.0
-    assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (1, 0)
+    assert Sampler([1]).row(0.0)["gpu_power_watt"] == 300.0
 
 
 def a_row(at: float, **values: str) -> dict[str, str]:
@@ -283,7 +235,10 @@ def test_both_versions_of_control_groups_give_the_same_columns(tmp_path: Path) -
     assert proc.cgroup_columns(two) == proc.cgroup_columns(one) == expected
 
 
-def test_meminfo_pressure_and_pss_are_read_in_their_units(tmp_path: Path) -> None:
+def test_meminfo_pressure_and_pss_are_read_in_their_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proc, "PROC", tmp_path)
     (tmp_path / "pressure").mkdir()
     (tmp_path / "pressure" / "memory").write_text(
         "some avg10=1.25 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00\n"
@@ -296,16 +251,16 @@ def test_meminfo_pressure_and_pss_are_read_in_their_units(tmp_path: Path) -> Non
     (tmp_path / "7" / "smaps_rollup").write_text(
         "00400000-7ff rollup\nRss: 9 kB\nPss: 3145728 kB\nPss_Anon: 1 kB\n"
     )
-    assert proc.machine_columns(tmp_path) == {
+    assert proc.machine_columns() == {
         "mem_free_gib": 1,
         "mem_available_gib": 2,
         "mem_cached_gib": 0.5,
         "mem_shmem_gib": 0,
         "swap_used_gib": 0.5,
     }
-    assert proc.pressure_columns(tmp_path) == {"pressure_memory_some_percent": 1.25}
-    assert proc.pss([7, 8], tmp_path) == 3.0
-    assert proc.pss([8], tmp_path) is None
+    assert proc.pressure_columns() == {"pressure_memory_some_percent": 1.25}
+    assert proc.pss([7, 8]) == 3.0
+    assert proc.pss([8]) is None
 
 
 def test_the_sampler_is_a_process_that_keeps_its_pace(tmp_path: Path) -> None:

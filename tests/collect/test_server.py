@@ -22,12 +22,13 @@ from sparkpub.collect.machine.nvml import Gpus
 from sparkpub.collect.machine.processes import marked
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.sampler import Sampler
+from sparkpub.collect.server import Heard
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.record.record import Record
 from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
 from tests.collect.environments.launching import until
-from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar
+from tests.collect.environments.rootfs import BINDS, IMAGE, an_engine
 from tests.collect.fake_nvml import FakeNvml
 from tests.collect.test_interruption import LIMIT, a_collector
 
@@ -247,33 +248,24 @@ def _not_ready(tmp_path: Path, port: int, behaviour: str) -> Outcome:
     return run(served(port, environment, iterations=1), tmp_path)
 
 
-def test_a_server_that_ends_fails_the_run_and_the_next_gets_a_new_one(
+def test_after_a_run_that_went_wrong_the_next_gets_a_new_server(
     tmp_path: Path, port: int
 ) -> None:
-    workloads = {"w": a_client(port, "/die", "; sleep 60"), "v": a_client(port)}
-    run(served(port, workloads=workloads, iterations=1), tmp_path)
-    died, after = records(tmp_path)
-    assert (died.status, died.status_reason) == (
-        "failed",
-        "the server ended: exit status 3",
-    )
-    assert "fatal error" in log_of(tmp_path, died)
-    assert after.status == "ok"
-    assert "server_start_seconds" in after.metrics
-    assert died.observed.settings["server"] != after.observed.settings["server"]
-
-
-def test_a_failed_run_and_a_timeout_end_the_server(tmp_path: Path, port: int) -> None:
+    """The server died in it, it failed, or it took too long."""
     workloads = {
-        "w": a_client(port, "/work", "; exit 7"),
+        "dies": a_client(port, "/die", "; sleep 60"),
+        "fails": a_client(port, "/work", "; exit 7"),
         "slow": a_client(port, "/work", "; sleep 60"),
-        "v": a_client(port),
+        "good": a_client(port),
     }
     run(served(port, workloads=workloads, iterations=1, timeout=5), tmp_path)
     found = records(tmp_path)
-    assert [record.status for record in found] == ["failed", "timeout", "ok"]
-    assert len({record.observed.settings["server"] for record in found}) == 3
-    assert len({record.value("rate") for record in found}) == 3
+    statuses = [record.status for record in found]
+    assert statuses == ["failed", "failed", "timeout", "ok"]
+    assert found[0].status_reason == "the server ended: exit status 3"
+    assert "fatal error" in log_of(tmp_path, found[0])
+    assert len({record.observed.settings["server"] for record in found}) == 4
+    assert all("server_start_seconds" in record.metrics for record in found)
 
 
 @pytest.fixture
@@ -320,6 +312,24 @@ def test_ctrl_c_while_the_server_starts_leaves_no_record(
     assert collector.returncode == 1
     assert records(tmp_path) == []
     assert not (tmp_path / "small" / server.FOLDER).exists()
+
+
+def test_what_a_server_prints_at_its_start_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "KEPT", 10)
+    heard = Heard()
+    for chunk in (b"abc", b"defg", b"hij", b"klmno"):
+        heard.write(chunk)
+    assert (
+        heard.start()
+        == b"abcde\n[sparkpub: 5 bytes cut here: what a server prints at its start is capped]\nklmno\n"
+    )
+    later: list[bytes] = []
+    heard.pass_on(later.append)
+    heard.write(b"run")
+    assert later == [b"run"]
+    assert Heard().start() == b""
 
 
 @pytest.fixture
@@ -402,17 +412,17 @@ def test_gates_do_not_wait_for_the_server_to_go(
     assert passed(ProcessTree(os.getpid())) == ("exclusive_gpu",)
 
 
+@pytest.fixture
+def engine() -> Iterator[Any]:
+    with an_engine() as client:
+        yield client
+
+
 @pytest.mark.docker
 def test_server_and_client_in_containers_of_their_own(
-    tmp_path: Path, port: int
+    tmp_path: Path, port: int, engine: Any
 ) -> None:
     """Both on the host's network; the next collector removes a server's container that a killed one left."""
-    import docker
-
-    engine = docker.from_env()
-    engine.api.import_image_from_data(
-        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
-    )
     interpreter = "/usr/bin/python3"
     argv = [interpreter, "-S", "-c", SERVER, "{port}", "good"]
     environment = {
@@ -451,21 +461,13 @@ def test_server_and_client_in_containers_of_their_own(
     assert (
         engine.containers.list(all=True, filters={"label": "sparkpub.collector"}) == []
     )
-    engine.close()
 
 
 @pytest.mark.docker
 def test_the_server_of_a_recipe_is_measured_from_the_host(
-    tmp_path: Path, port: int
+    tmp_path: Path, port: int, engine: Any
 ) -> None:
     """The image has no client: the record has the server's container."""
-    import docker
-
-    engine = docker.from_env()
-    engine.api.import_image_from_data(
-        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
-    )
-    engine.close()
     (tmp_path / "server.py").write_text(SERVER)
     recipe = {
         "model": "acme/Walker-8B",
@@ -506,18 +508,11 @@ def test_the_server_of_a_recipe_is_measured_from_the_host(
 
 
 @pytest.fixture
-def bridge() -> Iterator[str]:
+def bridge(engine: Any) -> Iterator[str]:
     """A network of the engine's own, as a container has that asks for none."""
-    import docker
-
-    engine = docker.from_env()
-    engine.api.import_image_from_data(
-        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
-    )
     network = engine.networks.create("sparkpub-test-bridge", driver="bridge")
     yield "sparkpub-test-bridge"
     network.remove()
-    engine.close()
 
 
 def bridged(port: int, bridge: str, behaviour: str, **options: Any) -> dict[str, Any]:

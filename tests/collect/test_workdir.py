@@ -9,7 +9,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from sparkpub.collect import workdir
 from sparkpub.collect.workdir import SHARED
+from sparkpub.record.errors import CollectError
 
 OTHER, OPERATOR = 4321, 4322
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
@@ -31,6 +33,18 @@ def shared() -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
+
+
+def test_files_that_stay_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container's root may have left them; an old report must never pass for a new one."""
+    report = workdir.new(tmp_path / ".run") / "report.json"
+    report.touch()
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+    with pytest.raises(CollectError, match="files that cannot be removed"):
+        workdir.new(tmp_path / ".run")
+    assert report.exists()
 
 
 @AS_ROOT

@@ -1,5 +1,6 @@
 """Recipes of sparkrun: what they become, and what of them is refused. The samples are our own, in its format."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +12,8 @@ from sparkpub.plan.environments import DockerOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import MatrixError
 
-WALKER: dict[str, Any] = {
-    "recipe_version": "2",
-    "model": "acme/Walker-8B",
-    "runtime": "vllm",
-    "container": "acme/vllm:1",
-    "metadata": {"description": "for walks"},
-    "defaults": {
-        "port": 8200,
-        "tensor_parallel": 1,
-        "base": "http://{host}:{port}",
-        "host": "0.0.0.0",
-        "config": {"method": "mtp"},
-    },
-    "env": {"ATOMIC_ADD": 1, "HF_TOKEN": "${HF_TOKEN}"},
-    "command": "vllm serve {model} \\  \n  --port {port} -tp {tensor_parallel} \\\n"
-    "  --base {base} --speculative-config '{config}'\n",
-    "executor_config": {
-        "shm_size": "10gb",
-        "ulimit": ["memlock=-1:-1"],
-        "cap_add": ["IPC_LOCK"],
-    },
-    "post_exec": ["echo ready"],
-}
+RECIPES = json.loads((Path(__file__).parents[1] / "data/recipes.json").read_text())
+WALKER: dict[str, Any] = RECIPES["walker"]
 
 
 def matrix(
@@ -110,45 +90,16 @@ def test_each_recipe_serves_its_own_model(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("runtime", "defaults", "argv", "unused"),
-    [
-        (
-            "vllm-ray",
-            {"tensor_parallel": 1, "enforce_eager": True, "tool_call_parser": "x"},
-            ("vllm", "serve", "{model_id}", "-tp", "1", "--enforce-eager"),
-            ("defaults.tool_call_parser",),
-        ),
-        (
-            "sglang",
-            {"port": 1234, "max_model_len": 4096, "trust_remote_code": False},
-            (
-                *("python3", "-m", "sglang.launch_server", "--model-path"),
-                *("{model_id}", "--port", "{port}", "--context-length", "4096"),
-            ),
-            (),
-        ),
-        (
-            "llama-cpp",
-            {"ctx_size": 4096},
-            ("llama-server", "-hf", "{model_id}", "--ctx-size", "4096"),
-            (),
-        ),
-    ],
-)
+@pytest.mark.parametrize("row", RECIPES["written"], ids=lambda row: row["runtime"])
 def test_without_a_command_the_runtime_has_one(
-    tmp_path: Path,
-    runtime: str,
-    defaults: dict[str, Any],
-    argv: tuple[str, ...],
-    unused: tuple[str, ...],
+    tmp_path: Path, row: dict[str, Any]
 ) -> None:
-    recipe = {"model": "a/b", "runtime": runtime, "container": "i:1"}
-    options = only(matrix(tmp_path, recipe | {"defaults": defaults}))
+    recipe = {"model": "a/b", "runtime": row["runtime"], "container": "i:1"}
+    options = only(matrix(tmp_path, recipe | {"defaults": row["defaults"]}))
     assert options.server is not None
-    assert options.server.argv == argv
+    assert list(options.server.argv) == row["argv"]
     assert options.recipe is not None
-    assert options.recipe.left_out == unused
+    assert list(options.recipe.left_out) == row["unused"]
 
 
 @pytest.mark.parametrize(
@@ -165,25 +116,14 @@ def test_a_command_that_needs_a_shell_gets_one(tmp_path: Path, command: str) -> 
     assert options.server.argv == ("bash", "-c", filled)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"mods": ["mods/x"]}, "changes its image with mods, which is not done here"),
-        ({"min_nodes": 2}, "needs 2 machines, and a server runs on one"),
-        ({"cluster_only": True}, "needs 2 machines"),
-        ({"container": None}, "names no container"),
-        ({"command": "serve {modle}"}, "the command's {modle} has no value"),
-        ({"command": None, "runtime": "ds4"}, "its runtime 'ds4' is not known"),
-        ({"defaults": "x"}, "defaults"),
-    ],
-)
+@pytest.mark.parametrize("row", RECIPES["refused"], ids=lambda row: row["words"])
 def test_what_cannot_be_done_is_said_with_its_line(
-    tmp_path: Path, change: dict[str, Any], words: str
+    tmp_path: Path, row: dict[str, Any]
 ) -> None:
     with pytest.raises(MatrixError) as refused:
-        matrix(tmp_path, WALKER | change)
+        matrix(tmp_path, WALKER | row["change"])
     (line,) = refused.value.lines()
-    assert words in line
+    assert row["words"] in line
     assert "m.yaml:" in line
 
 

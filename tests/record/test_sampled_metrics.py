@@ -1,10 +1,8 @@
 """What a record takes from its telemetry, by hand."""
 
-import pytest
-
 from sparkpub.record import sampled_metrics
 from sparkpub.record.record import Phase
-from sparkpub.record.sampled_metrics import by_every_definition, energy
+from sparkpub.record.sampled_metrics import energy
 from sparkpub.record.telemetry import Telemetry
 
 
@@ -113,28 +111,3 @@ def test_the_ledger_is_of_the_baseline_and_of_the_least_available() -> None:
     ) == (100, 80, 119.7)
     assert (ledger.peak.available_gib, ledger.peak.cached_gib) == (50, 40)
     assert ledger.peak.gpu_used_gib is None
-
-
-def test_a_record_is_held_to_every_definition_that_a_metric_has_had() -> None:
-    """The present one over the measured phase, the older one over the whole run."""
-    found = by_every_definition(a_telemetry(**A_RUN), 5.0, measured(2, 4))
-    # The counter from the last sample at or before the launch: 2230 - 1000.
-    assert found["gpu_energy_joule"] == (900.0, 1230.0)
-    # From the launch on: (20 + 40 + 300 + 400 + 500 + 20) / 6.
-    assert found["gpu_power_mean_watt"] == pytest.approx((450.0, 1280 / 6))
-    # (100 + 5 + 90 + 8 + 100 + 0) / 6
-    assert found["gpu_utilization_mean_percent"] == pytest.approx((66.0, 303 / 6))
-    assert found["run_energy_joule"] == (1230.0,)
-    assert found["system_peak_gib"] == (40.0,)
-    assert "cgroup_peak_gib" not in found
-    assert "gpu_clock_sm_mean_mhz" not in found
-
-
-def test_without_phase_and_duration_only_what_needs_neither_is_known() -> None:
-    found = by_every_definition(a_telemetry(**A_RUN), None, None)
-    assert found["gpu_energy_joule"] == (1230.0,)
-    assert found["gpu_temp_end_celsius"] == (55.0,)
-    assert "run_energy_joule" not in found
-    assert by_every_definition(Telemetry({}), 5.0, measured(2, 4)) == {
-        "startup_seconds": (2.0,)
-    }

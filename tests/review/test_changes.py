@@ -81,12 +81,6 @@ def a_folder(
     return folder
 
 
-def counts(
-    runs: int, counted: int, planned: int | None = None, done: int | None = None
-) -> dict[str, int | None]:
-    return {"runs": runs, "counted": counted, "planned": planned, "done": done}
-
-
 def record_of(folder: Path, environment: str, iteration: int) -> Path:
     """The file of a run is named by its id without the campaign."""
     return folder / f"{environment}-{iteration}.json"
@@ -104,10 +98,33 @@ def head(tmp_path: Path, base: Path) -> Path:
     return tmp_path / "head"
 
 
-def test_removed_runs_move_the_mean_and_the_verdict(base: Path, head: Path) -> None:
+CLAIMS = """\
+- id: slower
+  source: {document: d}
+  about: data
+  campaign: c
+  metric: output_throughput_tok_s
+  compare: container / native
+  expect: {direction: lower}
+  recorded: supported
+- id: vm
+  source: {document: d}
+  about: data
+  campaign: c
+  environments: [vm]
+  expect: {holds: "runs = 1"}
+  recorded: supported
+"""
+
+
+def test_removed_runs_move_the_mean_the_verdict_and_a_claim(
+    base: Path, head: Path
+) -> None:
     for iteration in (3, 4, 5, 6):
         record_of(head / "c", "container", iteration).unlink()
-    found = changes(base, head)
+    claims = head.parent / "claims.yaml"
+    claims.write_text(CLAIMS)
+    found = changes(base, head, claims)
     (campaign,) = found["campaigns"]
     assert campaign["state"] == "changed"
     assert campaign["removed"] == [f"c-container-{number}" for number in (3, 4, 5, 6)]
@@ -120,6 +137,20 @@ def test_removed_runs_move_the_mean_and_the_verdict(base: Path, head: Path) -> N
     sides = {"baseline": "native", "candidate": "container", "primary": True}
     turn = {"before": "lower", "after": "undecided"}
     assert found["verdicts"] == [about | sides | turn]
+    (claim,) = found["claims"]
+    says = claim["says"]
+    assert says.startswith("Output throughput is lower")
+    assert (claim["before"], claim["after"]) == ("supported", "undecided")
+    assert f"  {says}  supported → undecided" in list(as_text(found))
+    assert f"| {escaped(says)} | supported → undecided |" in list(as_markdown(found))
+
+
+def test_a_claim_on_what_only_one_side_has(base: Path, tmp_path: Path) -> None:
+    a_folder(tmp_path / "head", {**VALUES, "vm": [1.0]})
+    claims = tmp_path / "claims.yaml"
+    claims.write_text(CLAIMS)
+    (claim,) = changes(base, tmp_path / "head", claims)["claims"]
+    assert (claim["before"], claim["after"]) == (None, "supported")
 
 
 def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
@@ -128,7 +159,6 @@ def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
     path.write_text(path.read_text().replace("101.0", "201.0"))
     # Neither its size nor its time says so.
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert path.stat().st_size == before.st_size
     found = changes(base, head)
     (campaign,) = found["campaigns"]
     assert campaign["altered"] == ["c-native-2"]
@@ -140,13 +170,8 @@ def test_a_campaign_that_only_one_side_has(base: Path, head: Path) -> None:
     a_folder(head, {"native": [10.0, 12.0]}, "new")
     runs = ["new-native-1", "new-native-2"]
     (added,) = changes(base, head)["campaigns"]
-    assert (added["campaign"], added["state"], added["before"]) == (
-        "new",
-        "added",
-        None,
-    )
-    assert added["after"] == counts(2, 2)
-    assert added["added"] == runs
+    told = [added[name] for name in ("campaign", "state", "before", "added")]
+    assert told == ["new", "added", None, runs]
     back = changes(head, base)
     (gone,) = back["campaigns"]
     assert (gone["state"], gone["after"], gone["removed"]) == ("removed", None, runs)
@@ -156,90 +181,33 @@ def test_a_campaign_that_only_one_side_has(base: Path, head: Path) -> None:
 
 def test_damage_is_a_new_finding_and_no_removal(base: Path, head: Path) -> None:
     (head / "c" / CAMPAIGN_FILE).write_text("{")
-    found = changes(base, head)
+    found, back = changes(base, head), changes(head, base)
     assert [item["state"] for item in found["campaigns"]] == ["unreadable"]
-    assert "schema" in {finding["check"] for finding in found["findings"]["new"]}
-    gone = changes(head, base)["findings"]["gone"]
-    assert "schema" in {finding["check"] for finding in gone}
+    for findings in (found["findings"]["new"], back["findings"]["gone"]):
+        assert "schema" in {finding["check"] for finding in findings}
 
 
-def test_decisions_of_people_are_listed(base: Path, head: Path) -> None:
-    shutil.rmtree(head / "c")
+def test_decisions_and_coverage_are_told(tmp_path: Path) -> None:
+    base, head = tmp_path / "base", tmp_path / "head"
+    a_folder(base, {"native": [1.0]}, matrix=MATRIX)
     a_folder(
         head,
+        {"native": [1.0, 2.0, 3.0]},
+        matrix=MATRIX,
         acknowledged=(Acknowledgement(check="outlier", reason="a hot day"),),
         quarantined=(Quarantine(run="c-native-2", reason="the fan"),),
     )
-    (campaign,) = changes(base, head)["campaigns"]
+    found = changes(base, head)
+    (campaign,), (back,) = found["campaigns"], changes(head, base)["campaigns"]
     told = [
         "outlier acknowledged for the campaign: a hot day",
         "c-native-2 quarantined: the fan",
     ]
     assert campaign["decisions"] == [f"new: {text}" for text in told]
-    assert campaign["after"] == counts(12, 11)
-    (back,) = changes(head, base)["campaigns"]
     assert back["decisions"] == [f"gone: {text}" for text in told]
-
-
-def test_coverage_is_that_of_the_matrix(tmp_path: Path) -> None:
-    a_folder(tmp_path / "base", {"native": [1.0]}, matrix=MATRIX)
-    a_folder(tmp_path / "head", {"native": [1.0, 2.0, 3.0]}, matrix=MATRIX)
-    found = changes(tmp_path / "base", tmp_path / "head")
-    (campaign,) = found["campaigns"]
-    assert campaign["before"] == counts(1, 1, 5, 1)
-    assert campaign["after"] == counts(3, 3, 5, 3)
-    told = [line for line in as_text(found) if "planned" in line]
-    assert told == ["  c  changed  3 runs, 3 counted (2 added)  3 of 5 planned runs"]
-
-
-CLAIMS = """\
-- id: slower
-  source: {document: d}
-  about: data
-  campaign: c
-  metric: output_throughput_tok_s
-  compare: container / native
-  expect: {direction: lower}
-  recorded: supported
-- id: elsewhere
-  source: {document: d}
-  about: data
-  campaign: other
-  expect: {holds: "runs = 6"}
-  recorded: supported
-- id: vm
-  source: {document: d}
-  about: data
-  campaign: c
-  environments: [vm]
-  expect: {holds: "runs = 1"}
-  recorded: supported
-"""
-
-
-def test_claims_are_judged_on_both_sides(base: Path, head: Path) -> None:
-    for folder in (base, head):
-        a_folder(folder, {"native": NATIVE}, "other")
-    for iteration in (3, 4, 5, 6):
-        record_of(head / "c", "container", iteration).unlink()
-    claims = head.parent / "claims.yaml"
-    claims.write_text(CLAIMS)
-    found = changes(base, head, claims)
-    (claim,) = found["claims"]
-    says = claim["says"]
-    assert claim["claim"] == "slower"
-    assert says.startswith("Output throughput is lower")
-    assert (claim["before"], claim["after"]) == ("supported", "undecided")
-    assert f"  {says}  supported → undecided" in list(as_text(found))
-    line = f"| {escaped(says)} | supported → undecided |"
-    assert line in list(as_markdown(found))
-    # An environment that only one side has.
-    third = head.parent / "third"
-    a_folder(third, {**VALUES, "vm": [1.0]})
-    by_name = {one["claim"]: one for one in changes(base, third, claims)["claims"]}
-    assert by_name["vm"]["before"] is None
-    assert by_name["vm"]["after"] == "supported"
-    assert "slower" not in by_name
+    assert campaign["before"] == {"runs": 1, "counted": 1, "planned": 5, "done": 1}
+    line = "  c  changed  3 runs, 2 counted (2 added)  2 of 5 planned runs"
+    assert line in list(as_text(found))
 
 
 def test_the_command_prints_each_form(base: Path, head: Path) -> None:
@@ -247,14 +215,11 @@ def test_the_command_prints_each_form(base: Path, head: Path) -> None:
     nothing = CliRunner().invoke(cli, arguments).output
     assert nothing == "no campaign differs from the base\n"
     a_folder(head, {"native": [10.0, 12.0]}, "new")
-    plain = CliRunner().invoke(cli, arguments)
-    assert plain.exit_code == 0
-    assert "\n  new  added  2 runs, 2 counted (2 added)  not declared\n" in plain.output
-    assert "  new m/native/w  output_throughput_tok_s  no value → 11" in plain.output
+    plain = CliRunner().invoke(cli, arguments).output
+    assert "\n  new  added  2 runs, 2 counted (2 added)  not declared\n" in plain
+    assert "  new m/native/w  output_throughput_tok_s  no value → 11" in plain
     document = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).output)
-    assert [item["campaign"] for item in document["campaigns"]] == ["new"]
     assert document["cells"][0]["after"] == {"n": 2, "mean": 11.0}
-    assert set(document["findings"]) == {"new", "gone"}
     marked = CliRunner().invoke(cli, [*arguments, "--markdown"]).output
     assert marked.startswith("## What this changes\n")
 
@@ -272,23 +237,10 @@ def test_long_tables_begin_with_what_readers_know_and_end_with_how_many_more(
     assert sum("no value" in line for line in lines) == MOST_ROWS - 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a|b",
-        "two\nlines\r\nthree",
-        "[a](https://example.org)",
-        "<img src=x onerror=alert(1)>",
-        "`code` *bold* _it_ ~~gone~~",
-        "@octocat #1 www.example.org",
-        "\\| \x1b[31m \u202e",
-    ],
-)
-def test_text_of_the_data_is_no_markup(text: str) -> None:
+def test_text_of_the_data_is_no_markup() -> None:
     """Every sign of punctuation stands behind a backslash, and nothing ends the line or the cell of the table."""
+    text = "a|b\r\n[c](https://d) <img> `e` *f* _g_ @h #1 \\| \x1b[31m \u202e"
     shown = escaped(text)
-    assert "\n" not in shown
-    assert "\r" not in shown
-    assert "\x1b" not in shown
+    assert not set(shown) & {"\n", "\r", "\x1b"}
     bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", shown)
     assert re.fullmatch(r"[^!-/:-@\[-`{-~]*", bare)

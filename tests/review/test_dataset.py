@@ -10,8 +10,8 @@ import pytest
 from sparkpub.plan.requested import AMOUNTS, options_of
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.errors import RecordError
-from sparkpub.record.record import Evidence, Requested
-from sparkpub.record.store import file_sha256, to_json
+from sparkpub.record.record import Requested
+from sparkpub.record.store import to_json
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load, state_of
 from tests.building import a_record
@@ -20,22 +20,15 @@ from tests.review.statistics.campaigns import a_campaign
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Two runs of campaign `c`, one with a log."""
+    """Two runs of campaign `c`."""
     folder = tmp_path / "c"
     folder.mkdir()
     (folder / "campaign.json").write_text(
         to_json(a_campaign("c", {("m", "native"): {"ttft_p50_ms": [1.0]}}).info)
     )
-    log = folder / "one.log"
-    log.write_text("rate 100\n")
-    evidence = (
-        Evidence(
-            role="log", path=log.name, sha256=file_sha256(log), bytes=log.stat().st_size
-        ),
-    )
-    first = a_record(run_id="c-one", iteration=1, evidence=evidence)
-    for record in (first, a_record(run_id="c-two", iteration=2)):
-        (folder / f"{record.stem}.json").write_text(to_json(record))
+    for number, name in enumerate(("one", "two"), 1):
+        record = a_record(run_id=f"c-{name}", iteration=number)
+        (folder / f"{name}.json").write_text(to_json(record))
     return tmp_path
 
 
@@ -50,26 +43,33 @@ def test_damage_stops_loading_unless_it_is_skipped(data: Path) -> None:
     assert len(lines) == len(left.damage["c"]) == 1
 
 
-NONSENSE: tuple[Any, ...] = ([1], {"a": 1}, "many")
+def changed(data: Path, where: str, value: object) -> Path:
+    """The file of the second run, with another value there."""
+    (path,) = data.glob("c/two.json")
+    document = json.loads(path.read_text())
+    part = document
+    *around, name = where.split(".")
+    for key in around:
+        part = part.setdefault(key, {})
+    part[name] = value
+    path.write_text(json.dumps(document))
+    return path
 
 
 @pytest.mark.parametrize("order", ["interleaved", "as-published"])
-@pytest.mark.parametrize("kind", [*WORKLOADS, "a-tool-of-others"])
+@pytest.mark.parametrize("kind", ["vllm-bench", "command", "a-tool-of-others"])
 def test_options_that_no_matrix_could_have_are_damage_of_their_record_alone(
     data: Path, kind: str, order: str
 ) -> None:
-    """Checks read `output_tokens` of any tool. Each option of each type gets values of each other kind."""
+    """Checks read `output_tokens` of any tool. Each option gets values of other kinds."""
     options = set(AMOUNTS)
     if kind in WORKLOADS:
         options |= set(WORKLOADS[kind].options.model_fields) - {"type"}
-    path = data / "c" / f"{a_record(run_id='c-two', iteration=2).stem}.json"
-    document = json.loads(path.read_text())
-    document["plan"]["order"] = order
+    path = changed(data, "plan.order", order)
     reached = set()
     for name in sorted(options):
-        for value in NONSENSE:
-            document["requested"]["workload"] = {"type": kind, name: value}
-            path.write_text(json.dumps(document))
+        for value in ([1], {"a": 1}, "many"):
+            changed(data, "requested.workload", {"type": kind, name: value})
             dataset = load(data, skip=lambda _: None)
             assert "c-one" in dataset.by_id
             if "c-two" in dataset.by_id:
@@ -88,88 +88,81 @@ def test_options_that_no_matrix_could_have_are_damage_of_their_record_alone(
         ("workload", {"type": ["generate"]}, "type"),
         ("workload", {}, "type"),
         ("environment", {"type": None}, "type"),
-        ("environment", {"type": "docker", "env": ["A=1"]}, "env"),
         ("environment", {"type": "docker", "env": {"A": 1}}, "env"),
-        ("environment", {"type": "host", "env": "A=1"}, "env"),
         ("environment", {"type": "a-kind-of-others", "memory": ["60g"]}, "memory"),
     ],
 )
 def test_an_environment_is_read_as_a_matrix_reads_it(
     data: Path, part: str, options: object, field: str
 ) -> None:
-    (path,) = data.glob("c/two.json")
-    document = json.loads(path.read_text())
-    document["requested"][part] = options
-    path.write_text(json.dumps(document))
+    changed(data, f"requested.{part}", options)
     (damage,) = load(data, skip=lambda _: None).damage["c"]
     assert damage.startswith(f"requested.{part}.{field}: ")
 
 
-def test_numbers_of_a_record_are_numbers_however_they_were_written() -> None:
-    """A matrix takes `"512"`, and its records have it as it was written. An import has what its table has."""
-    asked = {"type": "vllm-bench", "input_tokens": "512", "executable": "vllm"}
-    record = a_record(
-        requested=Requested(model_id="x/m", workload=asked, environment={})
-    )
-    assert options_of(record) == asked | {"input_tokens": 512}
-    asked = {"type": "table", "input_tokens": "about 512", "concurrency": 2.5, "x": "y"}
-    record = a_record(
-        requested=Requested(model_id="x/m", workload=asked, environment={})
-    )
-    assert options_of(record) == {"type": "table", "concurrency": 2.5, "x": "y"}
+@pytest.mark.parametrize(
+    ("asked", "read"),
+    [
+        # A matrix takes `"512"`, and its records have it as it was written. An import has what its table has.
+        ({"type": "vllm-bench", "input_tokens": "512"}, {"input_tokens": 512}),
+        ({"type": "vllm-bench", "executable": "vllm"}, {"executable": "vllm"}),
+        ({"type": "table", "input_tokens": "about 512", "x": "y"}, {"x": "y"}),
+        ({"type": "table", "concurrency": 2.5}, {"concurrency": 2.5}),
+    ],
+)
+def test_numbers_of_a_record_are_numbers_however_they_were_written(
+    asked: dict[str, Any], read: dict[str, Any]
+) -> None:
+    requested = Requested(model_id="x/m", workload=asked, environment={})
+    assert options_of(a_record(requested=requested)) == {"type": asked["type"]} | read
 
 
 @pytest.mark.parametrize(
     ("where", "value"),
     [
         ("metrics.output_throughput_tok_s.value", 1.7e308),
-        ("metrics.output_throughput_tok_s.value", 5e-324),
         ("samples.output_throughput_tok_s", [1.0, 1e200]),
         ("iteration", 10**38),
         ("plan.position", 10**38),
-        ("duration_seconds", 1e308),
         ("observed.parameters", 10**18),
         ("requested.workload.output_tokens", 10**30),
-        ("requested.workload.temperature", 1e300),
     ],
 )
 def test_a_number_that_nothing_measures_is_damage_of_its_record_alone(
     data: Path, where: str, value: object
 ) -> None:
     """Arithmetic on such figures ends `check` in place of a finding."""
-    (path,) = data.glob("c/two.json")
-    document = json.loads(path.read_text())
-    part = document
-    *around, name = where.split(".")
-    for key in around:
-        part = part.setdefault(key, {})
-    part[name] = value
-    path.write_text(json.dumps(document))
+    path = changed(data, where, value)
     dataset = load(data, skip=lambda _: None)
     assert list(dataset.by_id) == ["c-one"]
     (finding,) = [item for item in review(dataset).findings if item.check == "schema"]
-    assert name in finding.message
+    assert where.rpartition(".")[2] in finding.message
     assert f"c/{path.name}" in finding.message
 
 
-def test_a_matrix_that_cannot_be_read_is_damage_of_its_campaign_alone(
+def test_a_campaign_file_that_cannot_be_read_is_damage_of_its_campaign_alone(
     data: Path,
 ) -> None:
-    other = data / "other"
-    other.mkdir()
+    other = data / "other" / "campaign.json"
+    other.parent.mkdir()
     info = {"schema_version": 1, "campaign": "other", "title": "t"}
-    (other / "campaign.json").write_text(json.dumps(info | {"matrix": {"models": 5}}))
-    dataset = load(data, skip=lambda _: None)
-    (finding,) = [item for item in review(dataset).findings if item.campaign == "other"]
-    assert (finding.check, list(dataset.campaigns)) == ("schema", ["c"])
-    assert "matrix.campaign: Field required, other/campaign.json;" in finding.message
+    for text, words in (
+        (json.dumps(info | {"matrix": {"models": 5}}), "matrix.campaign: Field requ"),
+        ("{", "other/campaign.json"),
+    ):
+        other.write_text(text)
+        dataset = load(data, skip=lambda _: None)
+        found = [item for item in review(dataset).findings if item.campaign == "other"]
+        assert [(item.check, item.severity) for item in found] == [("schema", "error")]
+        assert list(dataset.campaigns) == ["c"]
+        assert words in found[0].message
+        assert str(data) not in found[0].message
 
 
-@pytest.mark.parametrize("name", ["one.log", "campaign.json"])
-def test_the_state_of_a_folder_shows_every_change(data: Path, name: str) -> None:
+def test_the_state_of_a_folder_shows_every_change(data: Path) -> None:
     before = state_of([data])
     assert state_of([data]) == before
-    path = data / "c" / name
+    path = data / "c" / "campaign.json"
     status = path.stat()
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
     touched = state_of([data])

@@ -12,7 +12,7 @@ from sparkpub.review.names import Names
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import Speed, speeds
 from sparkpub.review.tables.column import rows
-from tests.leaderboards import LOAD, PROMPT, a_finding, dataset_of, reviewed, runs_of
+from tests.leaderboards import LOAD, a_finding, dataset_of, reviewed, runs_of
 
 ONE = {**LOAD, "concurrency": 1}
 SPARK, H200 = Machine(kind="dgx-spark"), Machine(kind="h200")
@@ -33,62 +33,46 @@ def order(board: Board) -> list[str]:
     return [row.model.name for row in board.rows]
 
 
-def test_a_model_has_one_row_and_its_formats_are_columns() -> None:
+def test_a_model_has_one_row_its_formats_are_columns_and_the_best_comes_first() -> None:
+    a = {"model_id": "x/A-7B", "load": ONE, "observed": BF16}
     board = board_of(
-        *runs_of("a", [30.0, 32.0], model_id="x/A-7B", load=ONE, observed=BF16),
-        *runs_of("b", [60.0], model_id="y/A-7B-FP8", load=ONE, observed=FP8),
+        *runs_of("a", [30.0, 32.0], **a),
+        *runs_of("a", [50.0], campaign="d", **a),
+        *runs_of("b", [80.0], model_id="y/A-7B-FP8", load=ONE, observed=FP8),
+        *runs_of("c", [100.0], load=ONE),
     )
-    (row,) = board.rows
-    assert board.widths == [16, 8]
-    assert row.model.name == "A-7B"
+    assert board.widths == [16, 8, None]
+    assert order(board) == ["c", "A-7B"]
+    row = board.rows[1]
     assert row.billions == 7.0
-    assert row.entries[16][0].value == 31.0  # (30 + 32) / 2
-    assert row.best.speed.weights == "FP8"
+    assert [entry.value for entry in row.entries[16]] == [50.0, 31.0]  # (30 + 32) / 2
+    assert (row.best.speed.weights, row.best.share) == ("FP8", 0.8)  # 80 / 100
 
 
-def test_the_best_recipe_comes_first_and_shares_are_of_the_best_of_all() -> None:
-    board = board_of(
-        *runs_of("a", [50.0], load=ONE),
-        *runs_of("a", [80.0], campaign="d", load=ONE),
-        *runs_of("b", [100.0], load=ONE),
-    )
-    assert order(board) == ["b", "a"]
-    values = [entry.value for entry in board.rows[1].entries[None]]
-    assert values == [80.0, 50.0]
-    assert board.rows[1].best.share == 0.8  # 80 / 100
+FAR = {**ONE, "input_tokens": 64, "output_tokens": 64}
+BATCHES = {"type": "generate", "input_tokens": 128, "output_tokens": 32}
+BATCHES |= {"batch_size": 8, "requests": 48}
 
 
-def test_a_board_shows_the_load_of_most_models() -> None:
-    """Beside it stands a load that is nearer to a usual one, with fewer models."""
-    far = {**ONE, "input_tokens": 64, "output_tokens": 64}
-    board = board_of(
-        *runs_of("a", [1.0], load=ONE),
-        *runs_of("a", [2.0], campaign="d", load=far),
-        *runs_of("b", [3.0], campaign="d", load=far),
-    )
-    assert board.load.input_tokens == 64
-    assert order(board) == ["b", "a"]
-
-
-def test_a_served_load_is_shown_before_batches_of_more_models() -> None:
-    """A library that computes a whole batch serves nobody."""
-    batches = {"type": "generate", "input_tokens": 128, "output_tokens": 32}
-    batches |= {"batch_size": 8, "requests": 48}
-    board = board_of(
-        *runs_of("a", [918.0], load=batches),
-        *runs_of("b", [900.0], load=batches),
-        *runs_of("c", [1402.0]),
-    )
-    assert (board.load.tool, len(board.rows)) == ("vllm-bench serve", 1)
-
-
-def test_of_loads_with_equally_many_models_the_usual_one_is_shown() -> None:
-    far = {**ONE, "input_tokens": 64, "output_tokens": 64}
-    board = board_of(
-        *runs_of("a", [2.0], campaign="d", load=far),
-        *runs_of("a", [1.0], load=ONE),
-    )
-    assert board.load.input_tokens == 512
+@pytest.mark.parametrize(
+    ("measured_under", "ranked", "tokens"),
+    [
+        # The load of most models, then the usual one; a library that computes a whole batch serves nobody.
+        ([("a", ONE), ("a", FAR), ("b", FAR)], 2, 64),
+        ([("a", FAR), ("a", ONE)], 1, 512),
+        ([("a", BATCHES), ("b", BATCHES), ("c", LOAD)], 1, 512),
+    ],
+)
+def test_a_board_shows_one_load(
+    measured_under: list[tuple[str, dict[str, Any]]], ranked: int, tokens: int
+) -> None:
+    records = [
+        record
+        for number, (model, load) in enumerate(measured_under)
+        for record in runs_of(model, [1.0], campaign=f"c{number}", load=load)
+    ]
+    board = board_of(*records)
+    assert (len(board.rows), board.load.input_tokens) == (ranked, tokens)
 
 
 @pytest.mark.parametrize(
@@ -101,23 +85,19 @@ def test_of_loads_with_equally_many_models_the_usual_one_is_shown() -> None:
     ],
 )
 def test_each_load_answers_for_its_use(load: dict[str, Any], title: str) -> None:
-    metrics = {"ttft_p50_ms": 250.0, PROMPT: 5.0}
-    assert board_of(*runs_of("a", [1.0], load=load, metrics=metrics)).title == title
+    """Of long prompts the sooner first token is better."""
+    board = board_of(
+        *runs_of("a", [9.0], load=load, metrics={"ttft_p50_ms": 400.0}),
+        *runs_of("b", [1.0], load=load, metrics={"ttft_p50_ms": 200.0}),
+    )
+    assert board.title == title
+    assert order(board) == (["b", "a"] if title == "Long prompts" else ["a", "b"])
 
 
-def test_an_open_loop_ranks_no_throughput() -> None:
+def test_an_open_loop_ranks_no_throughput_and_memory_is_no_speed() -> None:
     arriving = {**LOAD, "request_rate": 0.5}
     assert not boards(measured(*runs_of("a", [1.0], load=arriving)), "dgx-spark")
-
-
-def test_of_long_prompts_the_sooner_first_token_is_better() -> None:
-    long = {**ONE, "input_tokens": 8192}
-    board = board_of(
-        *runs_of("a", [9.0], load=long, metrics={"ttft_p50_ms": 400.0}),
-        *runs_of("b", [1.0], load=long, metrics={"ttft_p50_ms": 200.0}),
-    )
-    assert order(board) == ["b", "a"]
-    assert board.rows[1].best.share == 0.5  # 200 / 400
+    assert measured(*runs_of("a", [5.0], metric="peak_memory_gib")) == []
 
 
 def test_a_figure_in_doubt_is_not_ranked() -> None:
@@ -128,6 +108,9 @@ def test_a_figure_in_doubt_is_not_ranked() -> None:
     )
     assert order(board) == ["n"]
     assert [speed.doubts for speed in board.unranked] == [("roofline",)]
+    findings = [a_finding("roofline", "warning"), a_finding("exit-status", "error")]
+    board = board_of(*runs_of("m", [900.0], load=ONE, workload="w"), findings=findings)
+    assert order(board) == ["m"]
 
 
 @pytest.mark.parametrize("with_hits", [1, 2])
@@ -146,12 +129,6 @@ def test_rows_with_and_without_hits_in_the_prefix_cache_are_not_ranked_together(
     assert [speed.model.name for speed in board.unranked] == apart
 
 
-def test_only_errors_of_meaning_take_a_figure_out() -> None:
-    findings = [a_finding("roofline", "warning"), a_finding("exit-status", "error")]
-    board = board_of(*runs_of("m", [900.0], load=ONE, workload="w"), findings=findings)
-    assert order(board) == ["m"]
-
-
 def test_the_home_machine_comes_first_then_those_with_most_models() -> None:
     found = measured(
         *runs_of("a", [1.0], machine=H200),
@@ -164,10 +141,6 @@ def test_the_home_machine_comes_first_then_those_with_most_models() -> None:
     assert machines(found, "machine not stated")[0] == "machine not stated"
 
 
-def test_a_cell_without_a_rate_is_no_speed() -> None:
-    assert measured(*runs_of("a", [5.0], metric="peak_memory_gib")) == []
-
-
 @pytest.mark.parametrize(
     ("metrics", "each"),
     [
@@ -175,7 +148,6 @@ def test_a_cell_without_a_rate_is_no_speed() -> None:
         # 128 tokens in 6.4 s, although each token after the first took 40 ms
         ({"request_latency_mean_ms": 6_400.0, "tpot_mean_ms": 40.0}, 20.0),
         ({"tpot_mean_ms": 50.0}, 10.0),  # 80 tok/s / 8 users
-        ({}, 10.0),  # 80 tok/s / 8 users
     ],
 )
 def test_a_user_gets_what_was_measured_or_a_share(

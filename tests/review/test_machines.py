@@ -8,7 +8,7 @@ from statsmodels.stats.meta_analysis import combine_effects
 
 from sparkpub.review import told
 from sparkpub.review.checks import review
-from sparkpub.review.claims.chosen import Chosen
+from sparkpub.review.claims.chosen import choose
 from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
@@ -46,7 +46,7 @@ def compared(reviewed: ReviewedCampaign) -> TableRow:
 
 def natively(reviewed: ReviewedCampaign) -> pd.DataFrame:
     """The output throughput of the native cell."""
-    return Chosen(reviewed, (NATIVE,)).rows(TPUT)
+    return choose(reviewed, environment=("native",)).rows(TPUT)
 
 
 def replicated(first: float, second: float, level: float = 140) -> ReviewedCampaign:
@@ -147,7 +147,7 @@ def test_a_faster_machine_that_took_over_is_no_trend() -> None:
         campaign = moved(campaign, "b", environment, range(5, 9))
     values = natively(ReviewedCampaign(campaign))["value"].to_numpy()
     assert trends(values[np.newaxis])["slope"][0] > 4
-    asked = Question(Chosen(ReviewedCampaign(campaign), (NATIVE,)), TPUT)
+    asked = Question(choose(ReviewedCampaign(campaign), environment=("native",)), TPUT)
     p_value = ask("trend_p", asked).value
     assert p_value is not None
     assert p_value > 0.1

@@ -58,36 +58,18 @@ def test_formats_of_one_campaign_are_told_apart() -> None:
 def test_environments_are_called_by_what_they_are() -> None:
     docker = a_record().requested.model_copy(update={"environment": {"type": "docker"}})
     places = ["container", "container-v23", "graphs"]
-    records = [
-        a_record(environment=place, requested=docker, run_id=f"c-{place}")
-        for place in places
-    ]
-    names = names_of(a_record(), *records)
-    assert names.environment("c", "native") == "native"
-    told = [names.environment("c", place) for place in places]
-    assert told == ["Docker", "Docker (v23)", "Docker (graphs)"]
-
-
-def test_builds_of_an_import_are_told_apart_by_their_keys() -> None:
-    places = ["container-bf16", "container-bf16-spec"]
-    docker = a_record().requested.model_copy(update={"environment": {"type": "docker"}})
-    records = [
+    runs = [
         a_record(model="m", environment=place, requested=docker, run_id=f"c-{place}")
         for place in places
     ]
-    names = names_of(*records)
-    assert [names.environment("c", place) for place in places] == [
-        "Docker (bf16)",
-        "Docker (bf16-spec)",
-    ]
+    names = names_of(a_record(), *runs)
+    assert names.environment("c", "native") == "native"
+    told = [names.environment("c", place) for place in places]
+    assert told == ["Docker", "Docker (v23)", "Docker (graphs)"]
+    assert [parts_of(name) for name in told[:2]] == [["Docker"], ["Docker", "v23"]]
     name = names.model("c", "m")
-    assert names.build("c", "m", places[1]) == f"{name}, Docker (bf16-spec)"
-    assert names_of(records[0]).build("c", "m", places[0]) == name
-
-
-def test_the_parts_of_an_environments_name() -> None:
-    assert parts_of("Docker (bf16-spec)") == ["Docker", "bf16-spec"]
-    assert parts_of("native") == ["native"]
+    assert names.build("c", "m", places[1]) == f"{name}, Docker (v23)"
+    assert names_of(runs[0]).build("c", "m", places[0]) == name
 
 
 def test_loads_that_sound_alike_get_their_keys() -> None:
@@ -101,20 +83,7 @@ def test_loads_that_sound_alike_get_their_keys() -> None:
 
 
 def test_a_label_in_the_matrix_goes_before_every_other_name() -> None:
-    matrix = {
-        "campaign": "c",
-        "title": "T",
-        "models": {"m": {"id": "x/Y-7B", "label": "The model"}},
-        "environments": {"native": {"type": "host", "label": "Bare metal"}},
-        "workloads": {"w": {"type": "matmul", "label": "Warm-up"}},
-    }
-    names = names_of(*runs_of("m", [1.0], workload="w"), matrix=matrix)
-    assert names.model("c", "m") == "The model"
-    assert names.environment("c", "native") == "Bare metal"
-    assert names.workload("c", "w") == "Warm-up"
-
-
-def test_a_label_that_says_with_what_takes_no_second_preposition() -> None:
+    """One that says with what takes no second preposition."""
     environments = {
         "graphs": {"type": "host", "label": "with CUDA graphs"},
         "no-graphs": {"type": "host", "label": "without CUDA graphs"},
@@ -122,15 +91,21 @@ def test_a_label_that_says_with_what_takes_no_second_preposition() -> None:
     matrix = {
         "campaign": "c",
         "title": "T",
-        "models": {"m": {"id": "x/Y-7B"}},
+        "models": {"m": {"id": "x/Y-7B", "label": "The model"}},
         "environments": environments,
-        "workloads": {"w": {"type": "matmul"}},
+        "workloads": {"w": {"type": "matmul", "label": "Warm-up"}},
     }
     runs = [
-        *runs_of("m", [1.0], workload="w", environment="graphs"),
-        *runs_of("m", [1.0], workload="w", environment="no-graphs"),
+        record
+        for place in environments
+        for record in runs_of("m", [1.0], workload="w", environment=place)
     ]
     names = names_of(*runs, matrix=matrix)
+    assert names.cell("c", ("m", "graphs", "w")) == (
+        "The model",
+        "with CUDA graphs",
+        "Warm-up",
+    )
     text = "2 runs of m/graphs are outliers; the others of m/no-graphs have less."
     assert names.in_words("c", text) == (
         "2 runs with CUDA graphs are outliers; the others without CUDA graphs have less."

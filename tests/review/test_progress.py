@@ -10,6 +10,7 @@ from sparkpub.review.progress import (
     VersionLine,
     beyond_noise,
     change_between,
+    is_beyond_noise,
     lines,
     mean_of,
 )
@@ -28,10 +29,12 @@ def test_the_interval_of_a_change_is_that_of_welch() -> None:
     ours = change_between(
         Estimate(100.0, sqrt(32 / 3 / 4), 3), Estimate(111.0, sqrt(2 / 3 / 4), 3)
     )
-    assert ours.percent == pytest.approx(11.0)  # 111 / 100
-    assert ours.interval == pytest.approx((theirs.low, theirs.high))
-    assert ours.p == pytest.approx(ttest_ind(after, before, equal_var=False).pvalue)
-    assert ours.is_beyond_noise
+    assert ours.value == pytest.approx(11.0)  # 111 / 100
+    assert ours.interval() == pytest.approx((theirs.low, theirs.high))
+    assert ours.p_value == pytest.approx(
+        ttest_ind(after, before, equal_var=False).pvalue
+    )
+    assert is_beyond_noise(ours)
 
 
 def test_fewer_than_four_values_know_no_noise() -> None:
@@ -40,7 +43,7 @@ def test_fewer_than_four_values_know_no_noise() -> None:
         *runs_of("m", [100.0, 101.0, 99.0], observed=OLD),
         *runs_of("m", [120.0, 121.0, 119.0, 120.0], campaign="d", observed=NEW),
     )
-    assert line.total.interval is None
+    assert line.total.interval() is None
 
 
 def test_of_many_lines_a_change_has_to_survive_holm() -> None:
@@ -78,10 +81,10 @@ def test_another_machine_of_the_kind_is_told() -> None:
 def test_noise_of_nothing_but_equal_readings_is_not_known() -> None:
     """Their step may hide any spread below it."""
     same, later = Estimate(100.0, 0.0, 3), Estimate(101.0, 0.0, 3)
-    assert change_between(same, later).is_beyond_noise is None
+    assert change_between(same, later).interval() is None
     one_varies = change_between(same, Estimate(101.0, 1.0, 3))
     # Of one side that varies, the degrees of freedom are its own three: t = 3.182 standard errors of 1.
-    assert one_varies.interval == pytest.approx((-2.182, 4.182), abs=1e-3)
+    assert one_varies.interval() == pytest.approx((-2.182, 4.182), abs=1e-3)
 
 
 def line_of(*records: Record) -> VersionLine:
@@ -95,8 +98,8 @@ def test_a_newer_version_is_a_point_of_the_line() -> None:
         *runs_of("m", [120.0, 121.0, 119.0, 120.0], campaign="d", observed=NEW),
     )
     assert [point.speed.engine for point in line.points] == ["vLLM 0.25", "vLLM 0.26"]
-    assert line.total.percent == pytest.approx(20.0)
-    assert line.total.is_beyond_noise
+    assert line.total.value == pytest.approx(20.0)
+    assert is_beyond_noise(line.total)
 
 
 def test_of_a_single_run_the_repetitions_tell_the_noise() -> None:
@@ -105,7 +108,7 @@ def test_of_a_single_run_the_repetitions_tell_the_noise() -> None:
     spread = Spread(repetitions=3, deviation=2.0, divisor="n")
     spread_out = record.model_copy(update={"spreads": {TPUT: spread}})
     line = line_of(spread_out, *runs_of("m", [101.0], campaign="d", observed=NEW))
-    assert line.total.is_beyond_noise is None  # nobody knows the noise of one value
+    assert line.total.interval() is None  # nobody knows the noise of one value
     four = spread_out.model_copy(
         update={"spreads": {TPUT: spread.model_copy(update={"repetitions": 4})}}
     )

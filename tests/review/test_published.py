@@ -51,16 +51,13 @@ def test_the_nearest_load_of_the_same_model_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_not_the_same_is_said(tmp_path: Path) -> None:
+def test_what_is_not_the_same_is_said_and_nothing_of_another_model(
+    tmp_path: Path,
+) -> None:
     campaign(tmp_path, "mine", "x/m-7b", 33.0)
+    campaign(tmp_path, "another", "y/m-13b", 30.0)
+    assert published.beside("mine", tmp_path) is None
     campaign(tmp_path, "theirs", "y/M-7B-AWQ", 30.0, input_tokens=2048)
     line = published.beside("mine", tmp_path)
     assert line is not None
     assert line.endswith("(one run each, another load)")
-
-
-def test_without_a_published_figure_nothing_is_said(tmp_path: Path) -> None:
-    campaign(tmp_path, "mine", "x/m-7b", 33.0)
-    campaign(tmp_path, "theirs", "y/m-13b", 30.0)
-    assert published.beside("mine", tmp_path) is None
-    assert published.beside("not-measured", tmp_path) is None

@@ -5,19 +5,15 @@ from pathlib import Path
 import pytest
 
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.record import MetricValue
 from sparkpub.record.store import Stored
-from sparkpub.review.claims.chosen import Chosen, choose, split
-from sparkpub.review.claims.quantities import Question, ask
+from sparkpub.review.claims.chosen import choose, split
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import ReviewedCampaign
-from sparkpub.review.tables.column import TableRow
-from sparkpub.review.tables.comparisons import compare
 from tests.building import a_record
 from tests.review.statistics.campaigns import Cells, a_campaign
 
 TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"
-NATIVE, VM = ("m", "native", "w"), ("m", "vm", "w")
+NATIVE = ("m", "native", "w")
 CELLS: Cells = {
     ("m", "native"): {TPUT: [100.0, 101.0, 99.0], PEAK: [70.0, 71.0, 72.0]},
     ("m", "vm"): {TPUT: [90.0, 91.0]},
@@ -43,85 +39,59 @@ def campaign() -> CampaignData:
     return a_campaign("c", CELLS, order="random")
 
 
-def against(reviewed: ReviewedCampaign, metric: str) -> TableRow | None:
-    """A metric in the VM against native."""
-    native, vm = (Chosen(reviewed, (cell,)) for cell in (NATIVE, VM))
-    found = compare(native.rows(metric), vm.rows(metric), reviewed.campaign)
-    return found and found[0]
+FIRST = "c-native_m_w_01"
 
 
-def test_a_run_that_is_out_counts_nowhere_and_says_why(campaign: CampaignData) -> None:
-    reviewed = ReviewedCampaign(campaign, {"c-native_m_w_01": "exit-status: failed"})
-    assert [
-        len(cells[NATIVE])
-        for cells in (reviewed.recorded, reviewed.ran, reviewed.counted)
-    ] == [3, 2, 2]
-    assert reviewed.excluded == {"c-native_m_w_01": "exit-status: failed"}
-
-
-def test_the_first_good_record_of_an_iteration_counts(campaign: CampaignData) -> None:
-    data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
-    reviewed = ReviewedCampaign(data)
-    assert [
-        len(cells[NATIVE])
-        for cells in (reviewed.recorded, reviewed.ran, reviewed.counted)
-    ] == [4, 4, 3]
-    assert reviewed.excluded == {
-        "c-native_m_w_01-again": "duplicate-iteration: c-native_m_w_01 counts for this iteration"
-    }
-
-
-def test_a_repeat_and_what_follows_a_bad_record_count(campaign: CampaignData) -> None:
-    first = "c-native_m_w_01"
-    data = with_runs(campaign, a_twin(campaign, first))
-    reviewed = ReviewedCampaign(data, {first: "timeout"})
-    assert list(reviewed.excluded) == [first]
-    assert len(reviewed.counted[NATIVE]) == 3
-    data = with_runs(campaign, a_twin(campaign, first, repeat_of=first))
-    assert ReviewedCampaign(data).excluded == {}
+@pytest.mark.parametrize(
+    ("again", "out", "sizes", "excluded"),
+    [
+        (None, {FIRST: "exit-status: failed"}, [3, 2, 2], [FIRST]),
+        # The first good record of an iteration counts, and a declared repeat of it.
+        ({}, {}, [4, 4, 3], [f"{FIRST}-again"]),
+        ({}, {FIRST: "timeout"}, [4, 3, 3], [FIRST]),
+        ({"repeat_of": FIRST}, {}, [4, 4, 4], []),
+    ],
+)
+def test_what_counts(
+    campaign: CampaignData,
+    again: dict[str, str] | None,
+    out: dict[str, str],
+    sizes: list[int],
+    excluded: list[str],
+) -> None:
+    if again is not None:
+        campaign = with_runs(campaign, a_twin(campaign, FIRST, **again))
+    reviewed = ReviewedCampaign(campaign, out)
+    by_cell = (reviewed.recorded, reviewed.ran, reviewed.counted)
+    assert [len(cells[NATIVE]) for cells in by_cell] == sizes
+    assert list(reviewed.excluded) == excluded
+    twin = f"duplicate-iteration: {FIRST} counts for this iteration"
+    assert {*reviewed.excluded.values()} <= {*out.values(), twin}
 
 
 def test_a_declared_cell_that_nobody_ran_is_there_and_empty() -> None:
     data = a_campaign("c", CELLS)
     reviewed = ReviewedCampaign(CampaignData(data.info, data.folder, data.runs[:1]))
     assert reviewed.recorded["k", "native", "w"] == ()
-    assert Chosen(reviewed, (("k", "native", "w"),)).rows(TPUT).empty
+    assert choose(reviewed, model=("k",)).rows(TPUT).empty
 
 
-def test_values_stand_in_order_of_time_over_several_cells(
+def test_values_stand_in_order_of_time_over_the_cells_and_runs_that_are_asked_for(
     campaign: CampaignData,
 ) -> None:
     """Interleaved by iteration: native and vm of m in turn, k last of each round."""
     rows = choose(ReviewedCampaign(campaign), model=("m",)).rows(TPUT)
     assert rows["value"].tolist() == [100.0, 90.0, 101.0, 91.0, 99.0]
-    assert rows["environment"].tolist() == [
-        "native",
-        "vm",
-        "native",
-        "vm",
-        "native",
-    ]
-
-
-def test_include_chooses_the_runs(campaign: CampaignData) -> None:
-    data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
+    data = with_runs(campaign, a_twin(campaign, FIRST))
     reviewed = ReviewedCampaign(data, {"c-native_m_w_02": "timeout"})
     for include, size in (("counted", 2), ("all", 4)):
-        chosen = Chosen(reviewed, (NATIVE,), include)  # type: ignore[arg-type]
+        chosen = choose(
+            reviewed,
+            include,  # type: ignore[arg-type]
+            model=("m",),
+            environment=("native",),
+        )
         assert len(chosen.records) == len(chosen.rows(TPUT)) == size
-
-
-def test_a_metric_without_a_value_has_a_definition_and_no_description(
-    campaign: CampaignData,
-) -> None:
-    absent = MetricValue(value=None, unit="GiB", source="log", reason="not printed")
-    record = a_record({TPUT: 1}, run_id="x", model="m", environment="silent")
-    data = with_runs(campaign, record.model_copy(update={"metrics": {PEAK: absent}}))
-    silent = choose(ReviewedCampaign(data), environment=("silent",))
-    assert silent.metrics == (PEAK,)
-    asked = ask("mean", Question(silent, PEAK))
-    assert asked.metric is not None
-    assert (asked.metric.name, asked.value, asked.n) == (PEAK, None, (0,))
 
 
 def test_an_unknown_name_is_refused_with_those_there_are(
@@ -149,14 +119,6 @@ def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(
         campaign, dict.fromkeys((record.run_id for record in campaign.records), "bad")
     )
     assert split(choose(everything_out), ("model",)) == []
-
-
-def test_a_comparison_needs_values_on_both_sides(campaign: CampaignData) -> None:
-    reviewed = ReviewedCampaign(campaign)
-    assert against(reviewed, PEAK) is None
-    found = against(reviewed, TPUT)
-    assert found is not None
-    assert (found.mean_baseline, found.mean_candidate) == (100.0, 90.5)
 
 
 def test_what_the_matrix_does_not_declare_comes_last(campaign: CampaignData) -> None:

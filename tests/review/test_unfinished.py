@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from sparkpub.plan import matrix
-from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.matrix import parse
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Origin
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.publication import Publication
 from sparkpub.site.words import Words
 from tests.building import a_record
 from tests.review.claims.campaigns import a_review, verdict_on
@@ -35,18 +36,13 @@ CLAIM: dict[str, Any] = {
     "expect": {"holds": "n = 5"},
 }
 VALUE = 'value("mean", "output_throughput_tok_s", environment="{}")'
+COMPARED = 'compare("verdict", "output_throughput_tok_s")'
+TABLE = 'table("mean", "output_throughput_tok_s")'
 Measured = Callable[..., Dataset]
 
 
 @pytest.fixture
-def declared(tmp_path: Path) -> Matrix:
-    path = tmp_path / "m.yaml"
-    path.write_text(MATRIX)
-    return matrix.read(path)
-
-
-@pytest.fixture
-def measured(declared: Matrix) -> Measured:
+def measured() -> Measured:
     """The campaign with so many runs of each environment."""
 
     def after(one: int, two: int, **info: Any) -> Dataset:
@@ -56,14 +52,12 @@ def measured(declared: Matrix) -> Measured:
                 record = a_record(
                     {"output_throughput_tok_s": 100.0 + iteration},
                     run_id=f"c-{name}{iteration}",
-                    campaign="c",
-                    model="m",
                     environment=name,
-                    workload="w",
                     iteration=iteration,
                 )
                 runs.append(Stored(record, Path(f"c/{record.stem}.json")))
-        about = Campaign(campaign="c", title="t", matrix=declared.document(), **info)
+        document = parse(MATRIX).document()
+        about = Campaign(campaign="c", title="t", matrix=document, **info)
         data = CampaignData(about, Path("c"), tuple(runs))
         return Dataset(Path(), MappingProxyType({"c": data}))
 
@@ -72,7 +66,8 @@ def measured(declared: Matrix) -> Measured:
 
 def said(dataset: Dataset, expression: str) -> str:
     found = a_review(dataset)
-    words = Words(Results(found), found, [], {}, lambda *_, **__: "drawn")
+    publication = Publication(Results(found), found, SiteOptions(Path()))
+    words = Words(publication, lambda *_, **__: "drawn")
     return words.render(f"{{{{ {expression} }}}}", "p.md")
 
 
@@ -84,20 +79,6 @@ def test_a_claim_about_runs_to_come_is_undecided_and_stops_nothing(
     verdict = verdict_on(data, a_review(data), **CLAIM)
     assert (verdict.verdict, verdict.changed) == ("undecided", False)
     assert verdict.text == "Campaign c is not finished: 4 of 10 planned runs are done."
-
-
-def test_a_run_that_is_given_up_is_not_done(measured: Measured) -> None:
-    """Two attempts at one of the four runs failed, which is one more than the retries: 3 of 10 are done."""
-    data = measured(2, 2).campaigns["c"]
-    given_up = data.runs[0].record
-    failed = {"status": "failed", "status_reason": "exit status 1"}
-    again = [
-        given_up.model_copy(update={**failed, "run_id": f"c-failed{attempt}"})
-        for attempt in (1, 2)
-    ]
-    runs = [Stored(record, Path(f"c/{record.run_id}.json")) for record in again]
-    data = CampaignData(data.info, data.folder, (*runs, *data.runs[1:]))
-    assert data.progress == "3 of 10 planned runs are done"
 
 
 def test_a_claim_is_judged_by_its_own_cells(measured: Measured) -> None:
@@ -124,35 +105,34 @@ def test_a_campaign_that_was_ended_or_imported_is_finished(
 def test_an_expression_about_runs_to_come_says_so(measured: Measured) -> None:
     data = measured(2, 0)
     assert said(data, VALUE.format("one")) == "101.50\u00a0tok/s"  # (101 + 102) / 2
-    assert said(data, VALUE.format("two")) == "not measured yet"
-    for statistic in ("difference_percent", "verdict"):
-        expression = f'compare("{statistic}", "output_throughput_tok_s")'
+    for expression in (VALUE.format("two"), COMPARED):
         assert said(data, expression) == "not measured yet"
     assert said(data, 'figure("x", campaign="c")') == "drawn"
-    none = measured(0, 0)
-    assert said(none, VALUE.format("one")) == "not measured yet"
-    assert said(none, 'figure("x", campaign="c")') == "*not measured yet*"
+
+
+def failed(data: Dataset, attempts: int) -> Dataset:
+    """Every run as so many attempts that failed."""
+    campaign = data.campaigns["c"]
+    fields = {"status": "failed", "status_reason": "exit status 1", "metrics": {}}
+    runs = [
+        Stored(
+            stored.record.model_copy(update={**fields, "run_id": run_id}),
+            Path(f"c/{run_id}.json"),
+        )
+        for stored in campaign.runs
+        for attempt in range(attempts)
+        if (run_id := f"{stored.run_id}-{attempt}")
+    ]
+    campaign = CampaignData(campaign.info, campaign.folder, tuple(runs))
+    return Dataset(Path(), MappingProxyType({"c": campaign}))
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_failed_runs_are_no_measurement(measured: Measured, attempts: int) -> None:
     """With one retry a second failed attempt ends what was planned, and a page has as little to say as before."""
-    data = measured(5, 5)
-    failed = {"status": "failed", "status_reason": "exit status 1", "metrics": {}}
-    runs = []
-    for stored in data.runs:
-        for attempt in range(attempts):
-            run_id = f"{stored.run_id}-{attempt}"
-            record = stored.record.model_copy(update={**failed, "run_id": run_id})
-            runs.append(Stored(record, Path(f"c/{run_id}.json")))
-    campaign = data.campaigns["c"]
-    campaign = CampaignData(campaign.info, campaign.folder, tuple(runs))
-    data = Dataset(Path(), MappingProxyType({"c": campaign}))
-    for expression in (
-        VALUE.format("two"),
-        'compare("verdict", "output_throughput_tok_s")',
-        'table("mean", "output_throughput_tok_s")',
-    ):
+    data = failed(measured(5, 5), attempts)
+    assert data.campaigns["c"].progress == "0 of 10 planned runs are done"
+    for expression in (VALUE.format("two"), COMPARED, TABLE):
         assert said(data, expression) == "not measured yet"
     assert said(data, 'figure("x", campaign="c")') == "*not measured yet*"
     assert verdict_on(data, a_review(data), **CLAIM).verdict == "undecided"

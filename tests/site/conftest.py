@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from sparkpub.record.record import Evidence, Gate, Phase, Reading, Record
 from sparkpub.record.store import to_json
 from sparkpub.review.dataset import load
 from sparkpub.site.build import build
-from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.disk import contents
 from tests.building import a_record
 
 POST = """---
@@ -185,12 +186,20 @@ def options(sources: Path, tmp_path: Path, cache: Path) -> SiteOptions:
     return options_of(tmp_path, cache)
 
 
+Tree = Mapping[str, bytes]
+
+
+def tree_of(data: Path, options: SiteOptions) -> Tree:
+    """Every file of a site."""
+    return dict(contents(build(load(data), options)))
+
+
 @dataclass(frozen=True)
 class Built:
     """A site that was built once: its data and every file of it."""
 
     data: Path
-    tree: Mapping[str, Content]
+    tree: Tree
 
 
 @pytest.fixture(scope="session")
@@ -199,10 +208,9 @@ def built(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Built:
     folder = tmp_path_factory.mktemp("built")
     data = write_data(folder / "data")
     write_sources(folder / "pages")
-    return Built(data, build(load(data), options_of(folder, cache)))
+    return Built(data, tree_of(data, options_of(folder, cache)))
 
 
-@pytest.fixture
-def whole() -> Callable[[Mapping[str, Content], str], str]:
+def whole(tree: Tree, uri: str) -> str:
     """A page with its figures and tables in place."""
-    return lambda tree, uri: tree[uri].inlined(uri).decode()
+    return tree[uri].decode()

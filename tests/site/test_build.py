@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,13 @@ import pytest
 
 from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.errors import SiteError
-from sparkpub.record.metrics import METRICS
 from sparkpub.record.store import to_json
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.dataset import load
-from sparkpub.site import sentences
-from sparkpub.site.build import build, publish, refuse
-from sparkpub.site.content import SITE_CARD, Content, SiteOptions, placeholders
-from tests.site.conftest import Built, run_of, write_run
+from sparkpub.site.content import SITE_CARD, SiteOptions, placeholders
+from tests.site.conftest import Built, Tree, run_of, tree_of, whole, write_run
 
 ROOT = Path(__file__).parents[2]
-Whole = Callable[[Mapping[str, Content], str], str]
 RUN = "c-native_m_w_iter01_20260101T101000Z"
 FAILED = "c-native_m_w_iter04_20260101T104000Z"
 HOSTILE = '<script>alert(1)</script> ](javascript:alert(1)) {{ 7*7 }} `x` "q" & <img src=x onerror=alert(1)>'
@@ -61,10 +56,10 @@ def test_every_kind_of_page_is_there(built: Built) -> None:
     assert len([uri for uri in tree if re.fullmatch(r"runs/c-[^/]*\.md", uri)]) == 13
 
 
-def test_every_placeholder_has_its_html(built: Built, whole: Whole) -> None:
+def test_every_placeholder_has_its_html(built: Built) -> None:
     tree = built.tree
-    for uri, content in tree.items():
-        if content.text is not None:
+    for uri in tree:
+        if uri.endswith(".md") and uri != "blog/index.md":
             assert placeholders(whole(tree, uri)) == []
             assert "\ue000" not in whole(tree, uri)
 
@@ -77,7 +72,7 @@ def test_evidence_is_published_as_it_is_with_its_digest(built: Built) -> None:
             address = f"evidence/c/{path.name}" + (
                 ".txt" if path.suffix == ".log" else ""
             )
-            assert tree[address].inlined(address) == path.read_bytes()
+            assert tree[address] == path.read_bytes()
             assert hashlib.sha256(path.read_bytes()).hexdigest() in page
             assert f"../../{address}" in page
     for part in (
@@ -92,45 +87,21 @@ def test_evidence_is_published_as_it_is_with_its_digest(built: Built) -> None:
         assert part in page_of(tree, RUN)
 
 
-def test_a_failed_run_says_why_and_is_in_no_figure(built: Built, whole: Whole) -> None:
+def test_a_failed_run_says_why_and_is_in_no_figure(built: Built) -> None:
     tree = built.tree
     assert "out of memory" in page_of(tree, FAILED)
     assert "out of memory" in whole(tree, "campaigns/c.md")
     remedy = CHECKS["exit-status"].remedy
     assert f"→ {remedy}" in whole(tree, "review/index.md")
     assert f"→ {remedy}" in page_of(tree, FAILED)
-    assert "n = 3 per cell." in whole(tree, "campaigns/c.md")
+    campaign = whole(tree, "campaigns/c.md")
+    assert "n = 3 per cell." in campaign
+    assert "method/metrics/#output-throughput" in campaign
+    # Means of 100.1, 100.2, 100.3 and of 90.1, 90.2, 90.3: 10.00 tok/s lower, 10/100.2 = 9.98 %.
+    assert "\u22129.98" in campaign
 
 
-def test_a_metric_is_defined_once(built: Built, whole: Whole) -> None:
-    tree = built.tree
-    glossary = whole(tree, "method/metrics.md")
-    assert "**Output throughput**{ #output-throughput }" in glossary
-    assert "method/metrics/#output-throughput" in whole(tree, "campaigns/c.md")
-
-
-def test_figures_come_from_the_statistics(built: Built, whole: Whole) -> None:
-    """Means of 100.1, 100.2, 100.3 and of 90.1, 90.2, 90.3: 10.00 tok/s lower, 10/100.2 = 9.98 %."""
-    assert "\u22129.98" in whole(built.tree, "campaigns/c.md")
-
-
-def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(
-    options: SiteOptions, published_data: Path
-) -> None:
-    """All native runs came before all runs in the container, so no difference can be told from a change over time."""
-    publication = publish(load(published_data), options)
-    metric = METRICS["peak_memory_gib"]
-    rows = publication.results.comparisons_of("phase1", metric.name)
-    answer = sentences.differences(publication.names, metric, rows)
-    assert answer.startswith("Peak memory (engine-profiled) differs by +")
-    assert answer.endswith(
-        "Docker and native ran in separate blocks of time, so time may explain it."
-    )
-
-
-def test_what_a_record_says_is_never_markup(
-    data: Path, options: SiteOptions, whole: Whole
-) -> None:
+def test_what_a_record_says_is_never_markup(data: Path, options: SiteOptions) -> None:
     folder = data / "c"
     bad = run_of(
         "m",
@@ -152,9 +123,9 @@ def test_what_a_record_says_is_never_markup(
         quarantined=(Quarantine(run=RUN, reason=HOSTILE),),
     )
     (folder / "campaign.json").write_text(to_json(info), encoding="utf-8")
-    tree = build(load(data), options)
-    for uri, content in tree.items():
-        if content.text is not None or content.late is not None:
+    tree = tree_of(data, options)
+    for uri in tree:
+        if uri.endswith(".md"):
             text = whole(tree, uri)
             body = text.split("\n---", 1)[1] if text.startswith("---") else text
             html = markdown.markdown(
@@ -163,61 +134,35 @@ def test_what_a_record_says_is_never_markup(
             assert "<script>alert" not in html, uri
             assert "<img src=x" not in html, uri
             assert 'href="javascript' not in html, uri
-    assert "<script>" not in (tree["feed.xml"].data or b"").decode()
+    assert "<script>" not in tree["feed.xml"].decode()
 
 
-def test_no_data_yet_looks_meant(
-    tmp_path: Path, options: SiteOptions, whole: Whole
-) -> None:
+def test_no_data_yet_looks_meant(tmp_path: Path, options: SiteOptions) -> None:
     (tmp_path / "none").mkdir()
     (options.sources / "blog" / "posts" / "first.md").unlink()
-    tree = build(load(tmp_path / "none"), options)
+    tree = tree_of(tmp_path / "none", options)
     assert "nothing to show until something is measured" in whole(tree, "index.md")
     # No program takes the place of the words, so scripting must not hide them.
     assert "No run yet." in whole(tree, "runs/index.md")
     assert "data-sp-explorer" not in whole(tree, "runs/index.md")
-    for uri, content in tree.items():
-        assert content.text is None or whole(tree, uri)
+    for uri in tree:
+        assert tree[uri] or not uri.endswith(".md")
 
 
-def test_a_single_run_is_said_to_be_one(
-    tmp_path: Path, options: SiteOptions, whole: Whole
-) -> None:
+def test_a_single_run_is_said_to_be_one(tmp_path: Path, options: SiteOptions) -> None:
     folder = tmp_path / "one" / "c"
     write_run(folder, run_of("m", "native", 1))
     (folder / "campaign.json").write_text(
         to_json(Campaign(campaign="c", title="One")), encoding="utf-8"
     )
-    page = whole(build(load(tmp_path / "one"), options), "campaigns/c.md")
+    page = whole(tree_of(tmp_path / "one", options), "campaigns/c.md")
     assert "1 run of 1 model in 1 environment" in page
     assert "One run per cell, so the spread is not known." in page
     assert "sp-filters" not in page
 
 
-def test_a_campaign_of_failed_runs_alone_says_that_it_has_no_result(
-    tmp_path: Path, options: SiteOptions, whole: Whole
-) -> None:
-    folder = tmp_path / "failed" / "c"
-    write_run(
-        folder,
-        run_of(
-            "m",
-            "native",
-            1,
-            status="failed",
-            status_reason="out of memory",
-            exit_code=1,
-        ),
-    )
-    (folder / "campaign.json").write_text(
-        to_json(Campaign(campaign="c", title="One")), encoding="utf-8"
-    )
-    page = whole(build(load(tmp_path / "failed"), options), "campaigns/c.md")
-    assert "No run of this campaign has a result yet." in page
-
-
 def test_a_page_draws_its_first_figure_and_names_files_for_the_others(
-    built: Built, whole: Whole
+    built: Built,
 ) -> None:
     tree = built.tree
     page = whole(tree, "campaigns/c.md")
@@ -229,7 +174,7 @@ def test_a_page_draws_its_first_figure_and_names_files_for_the_others(
     assert len(named) > 1
     for address in named:
         file = address.removeprefix("../../")
-        svg = tree[file].inlined(file).decode()
+        svg = tree[file].decode()
         assert (
             f'src="{address}" {re.findall("width=.*? height=[^ ]+", svg)[0]} ' in page
         )
@@ -238,15 +183,11 @@ def test_a_page_draws_its_first_figure_and_names_files_for_the_others(
 def test_one_digit_changes_what_rests_on_it_and_nothing_else(
     data: Path, options: SiteOptions
 ) -> None:
-    before = build(load(data), options)
+    before = tree_of(data, options)
     path = next((data / "c").glob("container_n_w_iter03_*.json"))
     path.write_text(path.read_text().replace("90.3", "91.3"))
-    after = build(load(data), options)
-    changed = {
-        uri
-        for uri in after
-        if uri not in before or after[uri].inlined(uri) != before[uri].inlined(uri)
-    }
+    after = tree_of(data, options)
+    changed = {uri for uri in after if uri not in before or after[uri] != before[uri]}
     assert {
         "data/speeds.json",
         "campaigns/c.md",
@@ -266,54 +207,44 @@ def test_links_out_of_the_folders_are_not_followed(
     log = next((data / "c").glob("*.log"))
     log.unlink()
     log.symlink_to(secret)
-    tree = build(load(data), options)
+    tree = tree_of(data, options)
     assert not [uri for uri in tree if uri.endswith(".log.txt")]
     assert b"secret" not in b"".join(
-        content.inlined(uri) for uri, content in tree.items() if uri.startswith("runs/")
+        data for uri, data in tree.items() if uri.startswith("runs/")
     )
     (options.sources / "page.md").symlink_to(secret)
     with pytest.raises(SiteError, match="leads out of the folder of pages"):
-        build(load(data), options)
+        tree_of(data, options)
 
 
 def test_two_pages_never_share_an_address(data: Path, options: SiteOptions) -> None:
     (options.sources / "data").mkdir()
     (options.sources / "data" / "runs.csv").write_text("run\n")
     with pytest.raises(SiteError, match=r"share the address data/runs\.csv"):
-        build(load(data), options)
+        tree_of(data, options)
 
 
-def test_a_typed_figure_and_an_unanswered_error_are_refused(
-    data: Path, options: SiteOptions
-) -> None:
-    (options.sources / "page.md").write_text("It takes 12 GiB.\n", encoding="utf-8")
-    with pytest.raises(SiteError) as caught:
-        refuse(load(data), options)
-    assert any("unbound-number" in line for line in caught.value.lines())
-
-
-def page_of(tree: Mapping[str, Content], run: str) -> str:
+def page_of(tree: Tree, run: str) -> str:
     """The page of a run, as an engine without our plugin gets it."""
     address = f"runs/{run}.md"
-    return tree[address].inlined(address).decode()
+    return tree[address].decode()
 
 
-def unpacked_of(tree: Mapping[str, Content], address: str) -> Any:
-    return json.loads(gzip.decompress(tree[address].inlined(address)))
+def unpacked_of(tree: Tree, address: str) -> Any:
+    return json.loads(gzip.decompress(tree[address]))
 
 
-def beside(tree: Mapping[str, Content], run: str) -> bytes:
+def beside(tree: Tree, run: str) -> bytes:
     """What lies beside the page of a run."""
-    return tree[f"runs/{run}.md"].files(f"runs/{run}.md")[f"runs/{run}/run.packed"]
+    return tree[f"runs/{run}/run.packed"]
 
 
 def test_a_run_is_a_page_and_with_telemetry_a_small_file(built: Built) -> None:
     tree = built.tree
     folder = f"runs/{RUN}"
-    files = tree[f"{folder}.md"].files(f"{folder}.md")
+    files = {uri: data for uri, data in tree.items() if uri.startswith(folder)}
     assert set(files) == {f"{folder}.md", f"{folder}/run.packed"}
-    failed = f"runs/{FAILED}.md"
-    assert set(tree[failed].files(failed)) == {failed}
+    assert f"runs/{FAILED}/run.packed" not in tree
     assert sum(map(len, files.values())) < 20_000
     assert not [uri for uri in tree if "telemetry-" in uri]
     page = page_of(tree, RUN)
@@ -331,7 +262,7 @@ def test_a_run_is_a_page_and_with_telemetry_a_small_file(built: Built) -> None:
     (phase,) = [row for row in rows if row.get("kind") == "phase"]
     assert (phase["name"], phase["x"], phase["end"]) == ("measure", 5.0, 50.0)
     specification = re.findall('data-sp-chart="../../([^"]*)"', page)[0]
-    live = json.loads(tree[specification].inlined(specification))
+    live = json.loads(tree[specification])
     assert set(live) == {"wide", "narrow"}
     failed = page_of(tree, FAILED)
     assert 'id="L2"' in failed
@@ -344,79 +275,13 @@ def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
     tables = {uri.split(".")[0]: uri for uri in tree if uri.endswith(".packed")}
     assert len(unpacked_of(tree, tables["data/runs"])) == 13
     assert "data/runs.csv" in tree
-    rows = (tree["data/runs.csv"].data or b"").count(b"\n") - 1  # below the header
+    rows = tree["data/runs.csv"].count(b"\n") - 1  # below the header
     monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_ROWS", rows)
-    assert "data/runs.csv" in build(load(data), options)
+    assert "data/runs.csv" in tree_of(data, options)
     monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_ROWS", rows - 1)
-    short = build(load(data), options)
+    short = tree_of(data, options)
     assert "data/runs.csv" not in short
     assert short["data/runs.parquet"] == tree["data/runs.parquet"]
-
-
-@pytest.mark.parametrize(
-    ("most", "says"),
-    [
-        (12, None),
-        (11, "it shows 11 runs of all campaigns, the same share of every cell."),
-        (4, "it shows 4 runs of all campaigns, the same share of every cell."),
-    ],
-)
-def test_the_explorers_drawing_has_a_bounded_number_of_points(
-    data: Path,
-    options: SiteOptions,
-    whole: Whole,
-    monkeypatch: pytest.MonkeyPatch,
-    most: int,
-    says: str | None,
-) -> None:
-    """12 runs have figures, 6 of each environment. A browser shows them and the failed one."""
-    monkeypatch.setattr("sparkpub.site.pages.programs.MOST_DRAWN", most)
-    tree = build(load(data), options)
-    page, _, _ = whole(tree, "runs/index.md").partition("<form")
-    figure = page[page.index('id="explorer"') :]
-    svg = figure[: figure.index("sp-narrow")]
-    drawn = re.findall(r'href="\.\./runs/c-(\w+?)_', svg)
-    assert len(drawn) == min(most, 12)
-    assert abs(drawn.count("native") - drawn.count("container")) <= 1
-    assert ("Until the chart is used" in figure) is (says is not None)
-    assert says is None or says in figure
-    source = re.search(r'data-sp-rows="\.\./([^"]+)"', figure)
-    assert source is not None
-    assert len(unpacked_of(tree, source[1])) == 13
-
-
-def test_more_comparisons_than_a_page_bears_are_left_to_the_downloads(
-    data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two models with three metrics each: six comparisons."""
-    monkeypatch.setattr("sparkpub.site.pages.programs.MOST_LISTED", 4)
-    page = whole(build(load(data), options), "compare/index.md")
-    assert page.count("native (container) vs native") == 4
-    assert "2 more comparisons" in page
-    monkeypatch.setattr("sparkpub.site.pages.programs.MOST_LISTED", 6)
-    page = whole(build(load(data), options), "compare/index.md")
-    assert page.count("native (container) vs native") == 6
-    assert "more comparisons" not in page
-
-
-def test_long_documents_are_compressed(
-    built: Built,
-    data: Path,
-    options: SiteOptions,
-    whole: Whole,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    plain = built.tree
-    name = "data/review.json"
-    text = plain[name].data or b""
-    monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_BYTES", len(text))
-    assert build(load(data), options)[name].data == text
-    monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_BYTES", len(text) - 1)
-    tree = build(load(data), options)
-    assert name not in tree
-    assert gzip.decompress(tree[f"{name}.gz"].data or b"") == text
-    assert "data/claims.json" in tree
-    assert "review.json.gz" in whole(tree, "data/index.md")
 
 
 def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -> None:
@@ -431,7 +296,7 @@ def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -
         repository=data.parent,
         commits={f"data/c/{name}": "0" * 40 for name in names},
     )
-    tree = build(load(data), there)
+    tree = tree_of(data, there)
     blob = "https://example.org/repo/blob/" + "0" * 40
     text = page_of(tree, FAILED)
     for name in names:
@@ -442,7 +307,7 @@ def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -
     other = load(data).by_id[RUN]
     assert f"evidence/c/{other.path.name}" in tree
     with pytest.raises(SiteError, match="repo_url"):
-        build(load(data), replace(there, repo_url=None))
+        tree_of(data, replace(there, repo_url=None))
 
 
 def test_same_bytes_from_two_folders_two_hash_seeds_and_any_number_of_processors(

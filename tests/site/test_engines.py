@@ -13,7 +13,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import load
 from sparkpub.site import disk
 from sparkpub.site.build import build
-from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.content import File, Page, Site, SiteOptions
 from sparkpub.site.mkdocs import build_site
 
 CONFIG = """
@@ -77,42 +77,6 @@ def test_both_adapters_give_the_same_pages(
     assert differing == ["404.html"]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_links_and_files_stay_within_the_site(
-    data: Path, sources: Path, tmp_path: Path
-) -> None:
-    """Every link of every page leads to a file of the site by a relative way, so any sub-path serves."""
-    site = tmp_path / "site"
-    build_site(config_file(tmp_path, "pages", plugin=True), site)
-    dead = []
-    for page in site.rglob("*.html"):
-        if page.name == "404.html":
-            continue
-        for link in re.findall(
-            r'(?:href|src|data-sp-chart)="([^"]+)"', page.read_text(encoding="utf-8")
-        ):
-            target = link.split("#")[0].split("?")[0]
-            if not target or re.match(r"[a-z]+:", target):
-                continue
-            assert not target.startswith("/"), (page, link)
-            aim = (page.parent / target).resolve()
-            if not (aim.is_file() or (aim / "index.html").is_file()):
-                dead.append((page.relative_to(site).as_posix(), link))
-    assert dead == []
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_damaged_record_stops_a_build_in_one_line(
-    data: Path, sources: Path, tmp_path: Path
-) -> None:
-    path = next((data / "c").glob("native_m_w_iter02_*.json"))
-    path.write_text(path.read_text().replace('"unit": "tok/s"', '"unit": "km/h"'))
-    with pytest.raises(SiteError) as caught:
-        build_site(config_file(tmp_path, "pages", plugin=True), tmp_path / "site")
-    line = next(line for line in caught.value.lines() if path.name in line)
-    assert "metrics.output_throughput_tok_s.unit" in line
-
-
 def test_a_preview_keeps_the_last_whole_data_and_says_so(
     data: Path, sources: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -143,7 +107,8 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
     path.unlink()
     after = {file.src_uri for file in plugin.on_files(Files([]), config=config)}
     assert "charts/c-output-throughput.json" in after
-    assert f"runs/c-{path.stem}.md" not in plugin._tree
+    runs = [run.address for run in plugin._site.runs()]
+    assert f"runs/c-{path.stem}" not in runs
     path.write_text(text)
     assert {file.src_uri for file in plugin.on_files(Files([]), config=config)} == good
     # A rebuild that touched a watched file would start the next one.
@@ -163,15 +128,16 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
 
 
 def test_render_touches_only_its_own_files(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert disk.write(
-        {"a.md": Content(text="one"), "b/c.txt": Content(data=b"x")}, out
-    ) == (2, 2)
-    first = (out / "a.md").stat().st_mtime_ns
-    assert disk.write({"a.md": Content(text="one")}, out) == (1, 0)
-    assert (out / "a.md").stat().st_mtime_ns == first
-    assert not (out / "b" / "c.txt").exists()
+    def site(**files: File) -> Site:
+        return Site(files, lambda: iter(()))
+
+    one, out = Page("one"), tmp_path / "out"
+    assert disk.write(site(a=one, b=b"x"), out) == (2, 2)
+    first = (out / "a").stat().st_mtime_ns
+    assert disk.write(site(a=one), out) == (1, 0)
+    assert (out / "a").stat().st_mtime_ns == first
+    assert not (out / "b").exists()
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "notes.txt").write_text("mine")
     with pytest.raises(SiteError, match="not written by sparkpub render"):
-        disk.write({"a.md": Content(text="one")}, tmp_path / "theirs")
+        disk.write(site(a=one), tmp_path / "theirs")

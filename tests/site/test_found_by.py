@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from sparkpub.site.content import Content, SearchAnswer
+from sparkpub.site.content import Page, SearchAnswer
 from sparkpub.site.mkdocs import SparkpubPlugin
 from sparkpub.site.pages import found_by
 from sparkpub.site.pages.answers import FrontAnswer
 from sparkpub.site.pages.leaderboard_page import board_anchor
-from tests.leaderboards import runs_of
 from tests.site.test_front_page import BF16, campaign, published
 
 
@@ -19,21 +18,13 @@ from tests.site.test_front_page import BF16, campaign, published
     [
         ("In a container", "docker"),
         ("Docker costs 1 %", "container"),
-        ("8 users", "concurrency"),
-        ("weights in NVFP4", "quantisation"),
-        ("weights in NVFP4", "fp4"),
         ("requests a second", "requests per second"),
-        ("an NVIDIA GB10", "dgx spark"),
         ("Time to first token, median", "ttft"),
         ("Mean GPU power", "watt"),
     ],
 )
 def test_readers_may_type_another_word(text: str, word: str) -> None:
     assert word in found_by.with_synonyms([text]).split(text)[1]
-
-
-def test_what_nobody_said_is_not_added() -> None:
-    assert found_by.with_synonyms(["A page of legal notes"]) == "A page of legal notes"
 
 
 def test_a_campaign_is_found_by_its_models_places_and_answers() -> None:
@@ -69,16 +60,10 @@ def test_questions_and_loads_are_found_by_themselves() -> None:
     assert [load.anchor for load in loads[:-1]] == anchors
 
 
-def test_the_search_is_loaded_as_a_whole_so_no_page_fills_it() -> None:
-    assert len(found_by.with_synonyms(["docker " * 5000])) < 2 * found_by.MOST
-
-
 def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> None:
     plugin = SparkpubPlugin()
     part = SearchAnswer("cost", "Cost?", "price & more")
-    plugin._tree = {
-        "a.md": Content(text="# A", found_by="docker & more", answers=[part])
-    }
+    plugin._pages = {"a.md": Page("# A", found_by="docker & more", answers=(part,))}
     entries = [{"location": url, "text": ""} for url in ("a/", "a/#part", "b/")]
     search = SimpleNamespace(search_index=SimpleNamespace(entries=entries))
     config: Any = SimpleNamespace(plugins={"material/search": search, "tags": object()})
@@ -91,13 +76,3 @@ def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> 
         ("b/", ""),
         ("a/#cost", "price &amp; more"),
     ]
-
-
-def test_the_board_is_found_by_who_asks_for_one_engine_or_another() -> None:
-    records = [
-        *runs_of("a", [100.0], observed={"engine": "vLLM"}),
-        *runs_of("b", [90.0], observed={"engine": "llama.cpp"}),
-    ]
-    said = found_by.of_board(published(*records).boards)
-    assert "llama.cpp vs vLLM" in said
-    assert " vs " not in found_by.of_board(published(*records[:1]).boards)

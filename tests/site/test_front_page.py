@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from sparkpub.review.claims.claim import Claim
 from sparkpub.review.results import Results
 from sparkpub.site import sentences
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import answers, campaign_page, front_page
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
@@ -51,7 +49,7 @@ def page(publication: Publication, posts: Sequence[Post] = ()) -> str:
         publication=publication,
         options=publication.options,
     )
-    return content.inlined("index.md").decode()
+    return content.whole("index.md")
 
 
 def campaign(number: int, *, cost: float = 0.1, **fields: Any) -> list[Record]:
@@ -93,62 +91,40 @@ def test_without_a_campaign_the_page_says_what_to_do() -> None:
     assert "sparkpub collect matrix/demo.yaml" in page(published())
 
 
-@pytest.mark.parametrize("number", [1, 3, 50])
+@pytest.mark.parametrize("number", [1, 4])
 def test_the_page_holds_with_any_number_of_campaigns(number: int) -> None:
     records = [record for place in range(number) for record in campaign(place)]
     html = page(published(*records))
     assert html.count('<article class="card">') == min(number, front_page.NEWEST)
     assert ("campaigns</a></p>" in html) == (number > front_page.NEWEST)
-
-
-def test_the_heading_asks_for_the_home_machine() -> None:
-    away = runs_of("n", [1.0], campaign="d", machine=H200)
-    assert (
-        front_page.heading(published(*away, *campaign(1)))
-        == "How fast is your DGX Spark?"
-    )
-    assert front_page.heading(published(*away)) == "How fast is your H200?"
-    nothing = runs_of("n", [1.0], metric="peak_memory_gib")
-    assert front_page.heading(published(*nothing)) == "LLM inference, measured"
-
-
-def test_a_demonstration_leads_only_where_there_is_nothing_else() -> None:
+    # A demonstration leads only where there is nothing else.
     demo = runs_of("none", [5.0], campaign="demo", metric="matmul_gflop_s")
     assert "campaigns/demo/" in page(published(*demo))
-    assert "campaigns/demo/" not in page(published(*demo, *campaign(1)))
-
-
-def test_the_fastest_and_the_fastest_of_the_large_are_named() -> None:
-    said = answer_to(
-        "How fast, and what should I run?",
-        *runs_of("a", [116.0], load=ONE, model_id="x/A-1B", observed=BF16),
-        *runs_of("b", [64.8], load=ONE, model_id="x/B-30B", observed=FP8),
-    )
-    assert said == (
-        "For one user, A-1B in BF16 makes 116 tok/s; from 20B up, B-30B in FP8 is fastest: 64.8 tok/s."
-    )
+    assert "campaigns/demo/" not in page(published(*demo, *records))
 
 
 def test_models_whose_order_a_repeat_may_turn_are_named_together() -> None:
     """A repeat may be 5 % away: 63.1 is 2.7 % below 64.8, and 60 is 8 % below."""
-    said = answer_to(
-        "How fast, and what should I run?",
+    records = [
         *runs_of("a", [116.0], load=ONE, model_id="x/A-1B", observed=BF16),
         *runs_of("b", [64.8], load=ONE, model_id="x/B-30B", observed=FP8),
-        *runs_of("c", [63.1], load=ONE, model_id="x/C-30B", observed=FP8),
-        *runs_of("d", [60.0], load=ONE, model_id="x/D-30B", observed=FP8),
+    ]
+    question = "How fast, and what should I run?"
+    assert answer_to(question, *records) == (
+        "For one user, A-1B in BF16 makes 116 tok/s; from 20B up, B-30B in FP8 is fastest: 64.8 tok/s."
     )
-    assert said.endswith(
+    records += runs_of("c", [63.1], load=ONE, model_id="x/C-30B", observed=FP8)
+    records += runs_of("d", [60.0], load=ONE, model_id="x/D-30B", observed=FP8)
+    assert answer_to(question, *records).endswith(
         "from 20B up, B-30B in FP8 and C-30B in FP8 are fastest: 64.8 and 63.1 tok/s."
     )
-
-
-def test_users_share_what_the_machine_makes() -> None:
-    said = answer_to(
-        "How many users can it serve?",
-        *runs_of("a", [560.0], model_id="x/A-1B", observed=BF16),
+    assert (
+        answer_to(
+            "How many users can it serve?",
+            *runs_of("a", [560.0], model_id="x/A-1B", observed=BF16),
+        )
+        == "With 8 users, A-1B in BF16 makes 560 tok/s in all, 70 for each."
     )
-    assert said == "With 8 users, A-1B in BF16 makes 560 tok/s in all, 70 for each."
 
 
 def test_a_difference_of_some_of_the_runs_names_the_mean_that_it_is_of() -> None:
@@ -173,15 +149,6 @@ def test_a_wide_interval_says_why_it_is_wide() -> None:
         (data,) = publication.campaigns
         (row,) = campaign_page.summary(publication, data, [METRICS[TPUT]])
         assert ("n worth" in row["values"][0]["worth"]) is is_told
-
-
-def test_lines_are_not_called_corrected_where_only_verdicts_are() -> None:
-    """Holm's correction is of p-values; lines are plain intervals at the level of the verdict."""
-    publication = published(*campaign(1, cost=0.005, observed=BF16))
-    library = Library(publication)
-    said = library.figure("comparison", "c1").sample
-    assert said.startswith("Lines are 90 % intervals, the band")
-    assert "only verdicts are corrected" in said
 
 
 def test_the_cost_of_a_container_is_said_with_its_bound() -> None:
@@ -296,27 +263,6 @@ def test_a_new_version_is_said_with_its_change() -> None:
         *runs_of("a", [110.0, 110.5, 109.5], load=ONE, campaign="d", observed=newer),
     )
     assert "from vLLM 0.26.0 to vLLM 0.27.0: 100 to 110 tok/s (+10.0 %" in said
-
-
-def test_every_answer_leads_to_a_page() -> None:
-    found = answers.answers(published(*campaign(1, observed=BF16)))
-    assert found
-    for item in found:
-        assert item.href.startswith(("leaderboard/", "campaigns/", "models/"))
-
-
-def test_posts_are_shown_the_newest_first() -> None:
-    posts = []
-    for day in range(1, 6):
-        when = datetime(2026, 11, day, tzinfo=UTC)
-        about = ((), (), (), {}, "")
-        posts.append(
-            Post(f"blog/posts/{day}.md", str(day), "Part", "", when, when, *about)
-        )
-    html = page(published(*campaign(1)), posts)
-    shown = re.findall(r'href="blog/(\d)/"', html)
-    assert shown == ["5", "4", "3"]
-    assert "All posts" in html
 
 
 def test_runs_that_shared_the_machine_answer_nothing() -> None:

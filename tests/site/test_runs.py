@@ -1,22 +1,17 @@
-"""The file of a run: its samples travel as steps, and its chart has a line for each GPU that it used."""
+"""The file of a run: its samples travel as steps, and several GPUs are one line."""
 
 import gzip
 import json
-import shutil
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
-import pytest
-from pydantic_core import to_json
-
 from sparkpub.review.dataset import load
 from sparkpub.site.build import publish
-from sparkpub.site.content import ROOT, LatePage, SiteOptions
+from sparkpub.site.content import ROOT, RunPage, SiteOptions
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.draw import draw
 from sparkpub.site.pages import templating
-from sparkpub.site.pages.runs import RunPages, chart, file, in_shell
+from sparkpub.site.pages.runs import RunPages, in_shell, samples
 
 TPUT = "output_throughput_tok_s"
 CSV = b"""elapsed_seconds,gpu_temp_celsius,gpu_power_watt
@@ -32,9 +27,7 @@ def test_samples_travel_as_steps(data: Path) -> None:
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(CSV)
     trace = telemetry.trace(stored)
     assert trace is not None
-    packed = file(stored, trace, "<p>")
-    document = json.loads(gzip.decompress(packed))
-    assert document["chart"] == chart(packed) == "<p>"
+    document = json.loads(gzip.decompress(samples(stored, trace)))
     temperature, power, *phases = document["rows"]
     assert (temperature["panel"], temperature["values"]) == (
         "GPU temperature",
@@ -48,38 +41,10 @@ def test_samples_travel_as_steps(data: Path) -> None:
     assert [phase["name"] for phase in phases] == names
 
 
-def test_record_telemetry_and_templates_decide_the_chart_of_a_run(
-    data: Path, options: SiteOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shipped = tmp_path / "shipped"
-    shutil.copytree(templating.SHIPPED, shipped)
-    monkeypatch.setattr(templating, "SHIPPED", shipped)
-
-    def key() -> str:
-        publication = publish(load(data), options)
-        pages = RunPages(publication, templating.Templates())
-        runs = publication.dataset.runs
-        return pages.decided_by(
-            next(run for run in runs if run.record.file("telemetry"))
-        )
-
-    found = [key()]
-    assert key() == found[0]
-    next((data / "c").glob("*.telemetry.csv")).write_bytes(CSV)
-    found.append(key())
-    macros = shipped / "macros.html.j2"
-    macros.write_text(macros.read_text() + "{# changed while it is previewed #}")
-    found.append(key())
-    path = next((data / "c").glob("native_m_w_iter01_*.json"))
-    path.write_text(path.read_text() + " ")
-    found.append(key())
-    assert len(set(found)) == len(found)
-
-
 def test_a_run_takes_the_place_of_the_shell() -> None:
     shell = '<title>sp-run-title</title><a href="x/runs/view/"><div data-sp-run><p>y</p></div>z'
-    page = LatePage("A & B", f'<a href="{ROOT}runs/">')
-    assert in_shell(shell, page, "runs/one/") == (
+    page = RunPage("runs/one", "A & B", f'<a href="{ROOT}runs/">')
+    assert in_shell(shell, page) == (
         '<title>A &amp; B</title><a href="x/runs/one/"><div data-sp-run><a href="../../runs/"></div>z'
     )
 
@@ -98,7 +63,7 @@ def test_a_finding_on_several_runs_says_what_it_is_on_the_page_of_each(
     pages = RunPages(publication, templating.Templates())
     (campaign,) = publication.campaigns
     for index, stored in enumerate(campaign.runs):
-        html = pages.page(campaign, index, b"").html
+        html = pages.page(campaign, index, "", b"").html
         own = [
             share
             for iteration, share in shares.items()
@@ -117,28 +82,15 @@ elapsed_seconds,gpu_power_watt,gpu0_power_watt,gpu1_power_watt,gpu2_power_watt,c
 """
 
 
-def test_of_several_gpus_each_that_the_run_used_has_a_line(data: Path) -> None:
+def test_several_gpus_are_drawn_as_their_sum_and_the_axes_have_no_rows(
+    data: Path,
+) -> None:
     stored = next(run for run in load(data).runs if run.record.file("telemetry"))
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(TWO_GPUS)
     trace = telemetry.trace(stored)
     assert trace is not None
+    assert trace.lines == {"GPU power": [(0, 300), (1, 310)], "CPU": [(0, 5), (1, 6)]}
     figure = telemetry.figure(stored, trace)
-    assert trace.lines == {
-        ("GPU power", "GPU 0"): [(0, 100), (1, 110)],
-        ("GPU power", "GPU 2"): [(0, 200), (1, 200)],
-        ("CPU", ""): [(0, 5), (1, 6)],
-    }
-    assert figure.table.rows[0] == ["GPU power", "W", "100.0", "200.0"]
-    rows = [
-        {"panel": panel, "group": gpu, "x": time, "value": value}
-        for (panel, gpu), points in trace.lines.items()
-        for time, value in points
-    ]
-    drawn = draw("k", replace(figure.chart, rows=rows)).svg_wide
-    assert ">GPU 0<" in drawn
-    assert ">GPU 2<" in drawn
-    assert ">GPU 1<" not in drawn
-    assert 'stroke="var(--sp-c1)"' in drawn
-    assert 'stroke="var(--sp-c2)"' in drawn
-    (form,) = telemetry.FORMS.validate_json(to_json([trace.form]))
-    assert (form.key, form.chart.identity) == (figure.drawn_as, figure.chart.identity)
+    assert figure.table.rows[0] == ["GPU power", "W", "300.0", "310.0"]
+    assert trace.form.key == figure.drawn_as
+    assert ">GPU power (W)<" in draw("k", figure.chart).svg_wide

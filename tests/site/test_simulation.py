@@ -1,8 +1,6 @@
 """The tables of size and power: what was simulated, before and now."""
 
-import json
-
-from benchmarks import machines, simulated, verdicts
+from benchmarks import simulated
 from sparkpub.site.pages import reference
 
 
@@ -32,11 +30,6 @@ def test_wrong_verdicts_stay_within_five_per_cent_in_every_required_scenario() -
             ), row
 
 
-def test_the_summary_is_of_the_same_simulation() -> None:
-    document = json.loads((verdicts.harness.RESULTS / "verdicts.json").read_text())
-    assert document["rows"] == [vars(row) for row in verdicts.rows(simulated.results())]
-
-
 def test_verdicts_over_machines_stay_within_five_per_cent() -> None:
     """5 % and three standard errors: 0.9 % with 5,000 campaigns. A common effect replicates or is undecided, and
     opposite effects never replicate."""
@@ -48,9 +41,3 @@ def test_verdicts_over_machines_stay_within_five_per_cent() -> None:
             assert row["does_not_replicate"] <= limit, row
     for row in found["opposite"]:
         assert row["replicates"] <= limit, row
-
-
-def test_the_summary_of_machines_is_of_the_same_simulation() -> None:
-    document = json.loads((machines.harness.RESULTS / "machines.json").read_text())
-    made = simulated.results("machines")
-    assert document["rows"] == [vars(row) for row in machines.rows(made)]

@@ -10,7 +10,6 @@ import pytest
 from mkdocs.config.base import load_config
 
 from sparkpub.record.errors import SiteError
-from sparkpub.site import cache as caching
 from sparkpub.site import stamp
 from sparkpub.site.mkdocs import SparkpubPlugin, build_site
 from tests.site.conftest import run_of, write_run
@@ -124,11 +123,7 @@ def test_a_build_that_stops_leaves_no_digest_and_stops_again(project: Path) -> N
 
 CHANGES = {
     "page": "pages/blog/posts/first.md",
-    "claims": "pages/claims.yaml",
-    "fact": "pages/facts.yaml",
     "record": "data/c/native_m_w_iter02_20260101T102000Z.json",
-    "campaign": "data/c/campaign.json",
-    "log": "data/c/native_m_w_iter04_20260101T104000Z.log",
     "telemetry": "data/c/native_m_w_iter01_20260101T101000Z.telemetry.csv",
     "template": "templates/note.html.j2",
     "theme": "theme/note.html",
@@ -153,7 +148,7 @@ def test_settings_git_and_the_program_count_and_the_place_does_not(
 ) -> None:
     found = {"as it is": digest(project)}
     config = project / "mkdocs.yml"
-    for setting in ("site_name: other", "repo_url: https://r.test", "edit_uri: x"):
+    for setting in ("site_name: other", "repo_url: https://r.test"):
         config.write_text(CONFIG + setting + "\n")
         found[setting] = digest(project)
     config.write_text(CONFIG.replace("folders: data,", "folders: data:more,"))
@@ -163,9 +158,6 @@ def test_settings_git_and_the_program_count_and_the_place_does_not(
     with monkeypatch.context() as patch:
         patch.setattr(stamp, "program", lambda: "another")
         found["program"] = digest(project)
-    with monkeypatch.context() as patch:
-        patch.setattr(stamp.package, "public_source", lambda: "git+https://x")
-        found["where it is from"] = digest(project)
     with monkeypatch.context() as patch:
         patch.setattr(stamp, "packages", list)
         found["packages"] = digest(project)
@@ -178,16 +170,3 @@ def test_settings_git_and_the_program_count_and_the_place_does_not(
     subprocess.run(commit, check=True)
     found["commit"] = digest(tmp_path.with_name("elsewhere"))
     assert len(set(found.values())) == len(found), found
-
-
-def test_the_source_of_the_program_is_in_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "templates").mkdir()
-    monkeypatch.setattr(caching, "_PACKAGE", tmp_path)
-    names = []
-    for text in ("one", "two"):
-        for path in (tmp_path / "code.py", tmp_path / "templates" / "page.md.j2"):
-            path.write_text(text)
-            names.append(caching.program.__wrapped__())
-    assert len(set(names)) == len(names)

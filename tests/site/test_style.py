@@ -1,7 +1,6 @@
 """Colours that everybody can tell apart: contrast by WCAG 2.2, colour blindness by the matrices of Viénot, Brettel
 and Mollon (1999), distance in CIELAB."""
 
-import itertools
 import re
 
 import numpy as np
@@ -78,21 +77,6 @@ def test_the_first_two_series_differ_for_every_eye(mode: str, vision: str) -> No
         lab(colours["--sp-c1"], vision) - lab(colours["--sp-c2"], vision)
     )
     assert distance >= 40
-
-
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_all_series_differ_for_most_eyes_and_the_others_have_shapes(mode: str) -> None:
-    colours = palette(mode)
-    for one, other in itertools.combinations(SERIES, 2):
-        assert (
-            np.linalg.norm(lab(colours[one], "normal") - lab(colours[other], "normal"))
-            >= 20
-        ), (one, other)
-    assert (
-        len(set(theme.SHAPES))
-        == len({str(dash) for dash in theme.DASHES})
-        == len(SERIES)
-    )
 
 
 def test_every_colour_that_charts_name_has_a_value() -> None:

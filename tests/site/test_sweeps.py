@@ -15,6 +15,7 @@ from sparkpub.site import sweeps
 from tests.building import a_record
 
 LLAMA = {"type": "llama-bench", "input_tokens": 512, "output_tokens": 128}
+TRT = {"type": "trtllm-bench", "max_batch_size": 64, "concurrency": 64}
 SERVE = {"type": "vllm-bench", "mode": "serve", "input_tokens": 512}
 
 
@@ -95,65 +96,54 @@ def test_the_tests_of_the_methodology_are_a_line_of_lengths_and_one_of_batch_siz
     assert load.held == "512 in, 128 out"
 
 
-def test_of_two_options_of_a_load_the_one_that_differs_is_the_axis() -> None:
-    """A client's concurrency grows while the server's batch stays."""
-    workloads = {
-        f"c{n}": {"type": "trtllm-bench", "max_batch_size": 64, "concurrency": n}
-        for n in (1, 2)
-    }
-    (line,) = sweeps.lines(a_campaign(workloads))
-    assert (line.axis, line.word) == (sweeps.LOAD, "concurrency")
-    batches = {
-        f"b{n}": {"type": "trtllm-bench", "max_batch_size": n, "concurrency": 64}
-        for n in (1, 2)
-    }
-    (line,) = sweeps.lines(a_campaign(batches))
-    assert line.word == "batch size"
-
-
-def test_how_much_is_measured_is_no_part_of_what_is_measured() -> None:
-    workloads = {
-        f"c{n}": {**SERVE, "concurrency": n, "requests": 8 * n, "warmup": n}
-        for n in (1, 2, 4)
-    }
-    (line,) = sweeps.lines(a_campaign(workloads))
-    assert [value for value, _ in line.points] == [1, 2, 4]
-
-
-def test_workloads_that_differ_in_something_else_are_no_line() -> None:
-    workloads = {
-        "one": {**SERVE, "concurrency": 1, "temperature": 0.0},
-        "two": {**SERVE, "concurrency": 2, "temperature": 1.0},
-    }
-    assert sweeps.lines(a_campaign(workloads)) == ()
-
-
-def test_lengths_that_change_out_of_proportion_are_no_line_of_lengths() -> None:
-    workloads = {
-        "a": {"type": "generate", "input_tokens": 128, "output_tokens": 32},
-        "b": {"type": "generate", "input_tokens": 512, "output_tokens": 32},
-        "c": {"type": "generate", "input_tokens": 512, "output_tokens": 256},
-    }
-    found = {
-        line.axis.name: points(line) for line in sweeps.lines(a_campaign(workloads))
-    }
-    assert found == {
-        "input": [(128, "a"), (512, "b")],
-        "output": [(32, "b"), (256, "c")],
-    }
-
-
-def test_a_workload_without_a_depth_has_an_empty_cache_and_one_without_a_length_is_left_out() -> (
-    None
-):
-    workloads = {"d0": LLAMA, "d2k": {**LLAMA, "depth": 2048}}
-    (line,) = sweeps.lines(a_campaign(workloads))
-    assert points(line) == [(0, "d0"), (2048, "d2k")]
-    lengths = {
-        "none": {"type": "llama-bench", "input_tokens": 0, "output_tokens": 128},
-        "some": LLAMA,
-    }
-    assert sweeps.lines(a_campaign(lengths)) == ()
+@pytest.mark.parametrize(
+    ("workloads", "found"),
+    [
+        # Of two options of a load the one that differs is the axis; how much is measured is no part of it.
+        (
+            {
+                f"c{n}": {**TRT, "concurrency": n, "requests": 8 * n, "warmup": n}
+                for n in (1, 2)
+            },
+            {"concurrency": [(1, "c1"), (2, "c2")]},
+        ),
+        (
+            {f"b{n}": {**TRT, "max_batch_size": n} for n in (1, 2)},
+            {"batch size": [(1, "b1"), (2, "b2")]},
+        ),
+        (
+            {
+                "one": {**SERVE, "concurrency": 1, "temperature": 0.0},
+                "two": {**SERVE, "concurrency": 2, "temperature": 1.0},
+            },
+            {},
+        ),
+        # Lengths that change out of proportion.
+        (
+            {
+                "a": {"type": "generate", "input_tokens": 128, "output_tokens": 32},
+                "b": {"type": "generate", "input_tokens": 512, "output_tokens": 32},
+                "c": {"type": "generate", "input_tokens": 512, "output_tokens": 256},
+            },
+            {
+                "input length": [(128, "a"), (512, "b")],
+                "output length": [(32, "b"), (256, "c")],
+            },
+        ),
+        # A workload without a depth has an empty cache, one without a length is left out.
+        (
+            {"d0": LLAMA, "d2k": {**LLAMA, "depth": 2048}},
+            {"depth": [(0, "d0"), (2048, "d2k")]},
+        ),
+        ({"none": {**LLAMA, "input_tokens": 0}, "some": LLAMA}, {}),
+    ],
+)
+def test_a_line_differs_in_one_thing_alone(
+    workloads: Mapping[str, Mapping[str, Any]],
+    found: Mapping[str, list[tuple[float, str]]],
+) -> None:
+    lines = sweeps.lines(a_campaign(workloads))
+    assert {line.word: points(line) for line in lines} == found
 
 
 def test_the_name_of_an_imported_workload_tells_apart_what_its_options_do_not() -> None:
@@ -172,27 +162,18 @@ def test_the_name_of_an_imported_workload_tells_apart_what_its_options_do_not() 
 def test_each_model_has_a_line_of_its_own_named_by_what_differs() -> None:
     workloads = {
         f"c{n}-{length}": {**SERVE, "input_tokens": length, "concurrency": n}
-        for n in (1, 2)
+        for n in (1, 2, 4)
         for length in (512, 2048)
     }
     campaign = a_campaign(workloads, models=("m", "n"))
     found = sweeps.lines(campaign)
     loads = [line for line in found if line.axis is sweeps.LOAD]
-    assert sorted(sweeps.names(loads, called(campaign)).values()) == [
-        "m, 2,048 in",
-        "m, 512 in",
-        "n, 2,048 in",
-        "n, 512 in",
-    ]
+    named = ["m, 512 in", "m, 2,048 in", "n, 512 in", "n, 2,048 in"]
+    assert list(sweeps.names(loads, called(campaign)).values()) == named
     assert list(sweeps.names(loads[:1], called(campaign)).values()) == ["m"]
-
-
-@pytest.mark.parametrize(("values", "shape"), [((1, 2), False), ((1, 2, 4), True)])
-def test_a_line_of_three_points_has_a_shape(
-    values: tuple[int, ...], shape: bool
-) -> None:
-    workloads = {f"c{n}": {**SERVE, "concurrency": n} for n in values}
-    assert sweeps.has_a_shape(sweeps.lines(a_campaign(workloads))) is shape
+    others = [line for line in found if line.axis is not sweeps.LOAD]
+    assert sweeps.has_a_shape(loads)
+    assert not sweeps.has_a_shape(others)
 
 
 def test_the_number_of_requests_may_grow_along_a_sweep() -> None:

@@ -166,7 +166,7 @@ def test_every_error_is_acknowledged_and_still_voids_what_rests_on_it(
 ) -> None:
     assert [
         finding
-        for finding in phase1.unacknowledged_errors
+        for finding in phase1.unacknowledged("error")
         if finding.campaign == "phase1"
     ] == []
     void = {

@@ -9,7 +9,7 @@ from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.trtllm_bench import TrtllmBenchOptions
 from sparkpub.record.errors import WorkloadError
-from tests.plan.workloads.test_matrices import case
+from tests.plan.workloads.running import a_case
 
 MATRICES = Path(__file__).parents[2] / "matrix"
 
@@ -19,7 +19,7 @@ def test_the_published_matrix_says_what_it_lacks_to_be_run() -> None:
     matrix = read(MATRICES / "phase1.yaml")
     with pytest.raises(WorkloadError, match="input_tokens"):
         WORKLOADS["trtllm-bench"].command(
-            case(matrix, "deepseek", "native"), matrix.workloads["throughput"]
+            a_case(model_key="deepseek"), matrix.workloads["throughput"]
         )
 
 

@@ -14,8 +14,9 @@ from sparkpub.review.results import Results
 from sparkpub.site import manual
 from sparkpub.site.build import SiteOptions, facts_of, publish
 from sparkpub.site.pages import campaign_page
-from sparkpub.site.proofreading import unbound_number
+from sparkpub.site.proofreading import typed_figures
 from sparkpub.site.prose import pages
+from sparkpub.site.publication import Publication
 from sparkpub.site.words import Words
 
 ROOT = Path(__file__).parents[2]
@@ -30,23 +31,24 @@ def reviewed() -> Review:
 
 @pytest.fixture(scope="module")
 def rendered(reviewed: Review) -> dict[str, str]:
-    words = Words(
+    publication = Publication(
         Results(reviewed),
         reviewed,
+        SiteOptions(SOURCES),
         judge(read_claims(SOURCES / "claims.yaml"), reviewed),
         facts_of(SOURCES),
-        lambda *_, **__: "",
     )
+    words = Words(publication, lambda *_, **__: "")
     found = manual.pages(has_claims=True, has_runs=True)
-    found |= {uri: path for path, uri, _ in pages(SOURCES)}
+    found |= {uri: SOURCES / uri for uri in pages(SOURCES)}
     return {
         uri: words.render(path.read_text(encoding="utf-8"), uri)
         for uri, path in found.items()
     }
 
 
-def test_no_page_types_a_figure(reviewed: Review) -> None:
-    found = unbound_number(SOURCES, reviewed, None)
+def test_no_page_types_a_figure() -> None:
+    found = typed_figures(SOURCES, pages(SOURCES), None)
     assert [f"{item.where}: {item.message}" for item in found] == []
 
 
@@ -62,7 +64,7 @@ def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
 
 def test_every_fact_is_used_and_none_repeats_the_packages() -> None:
     own = read_facts(SOURCES / "facts.yaml")
-    text = "".join(text for _, _, text in pages(SOURCES))
+    text = "".join(pages(SOURCES).values())
     assert [name for name in own if f'"{name}"' not in text] == []
     assert own.keys() & read_facts(manual.FACTS).keys() == set()
 
@@ -74,7 +76,7 @@ def test_a_cell_says_how_many_of_its_runs_are_in_its_figures() -> None:
     rows = campaign_page.summary(publication, campaign, publication.headlines(campaign))
     runs = {(row["model"], row["environment"]): row["runs"] for row in rows}
     assert runs["gpt120b", "native"] == "10 of 13"
-    assert runs["gpt120b", "container"] == "10"
+    assert runs["gpt120b", "container"] == 10
 
 
 def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.tools.reader import ReportReading, of_mode, read
+from sparkpub.tools.reader import ReportReading, read
 
 CLOSED: dict[str, Any] = {
     "completed": 2,
@@ -70,9 +70,11 @@ def test_a_unit_that_nobody_knows_leaves_its_figures_out() -> None:
         "request_count": {"avg": 2.0},
         "time_to_first_token": {"unit": "fortnights", "avg": 1.0},
         "request_latency": {"unit": "sec", "avg": 1.5},
+        "was_cancelled": True,
     }
     said = read(report, ("aiperf",))
     assert said is not None
+    assert said.problems == ["AIPerf was cancelled"]
     assert {name: metric.value for name, metric in said.metrics.items()} == {
         "request_latency_mean_ms": 1500.0
     }
@@ -83,8 +85,8 @@ def test_a_report_of_another_tool_is_none_of_these() -> None:
 
 
 def test_batches_are_the_samples_of_their_mean() -> None:
-    said = of_mode(
-        {"avg_latency": 1.5, "latencies": [1.0, 2.0]}, "vllm-bench", "latency"
-    )
+    said = read({"avg_latency": 1.5, "latencies": [1.0, 2.0]}, ("vllm-bench",))
+    assert said is not None
+    assert said.mode == "latency"
     assert said.figures.samples == {"request_latency_mean_ms": (1000.0, 2000.0)}
     assert said.problems == []

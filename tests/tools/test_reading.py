@@ -21,7 +21,3 @@ def test_a_log_that_begins_with_the_bytes_of_a_mark_by_accident_keeps_its_lines(
     found = reading.lines(log)
     assert found[1] == "rate 5"
     assert found[2].endswith("(done")
-
-
-def test_half_a_character_at_the_end_of_wide_text_does_not_hide_the_rest() -> None:
-    assert reading.lines(SAID.encode("utf-16")[:-1])[0] == "loading"

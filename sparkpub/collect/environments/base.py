@@ -166,13 +166,21 @@ def missing_sources(binds: Sequence[Place], models: Sequence[str]) -> list[Obsta
         for bind in binds
         if not Path(bind.source).exists()
     ]
-    return found + [
-        Obstacle(
-            f"no model at {path}", "download it there, or correct the model's path:"
-        )
+    bound = [
+        path
         for path in models
         if any(PurePosixPath(path).is_relative_to(bind.source) for bind in binds)
-        and not Path(path).exists()
+    ]
+    return found + missing_models(bound)
+
+
+def missing_models(paths: Sequence[str]) -> list[Obstacle]:
+    """Folders of models that do not exist on the host."""
+    remedy = "download it there, or correct the model's path:"
+    return [
+        Obstacle(f"no model at {path}", remedy)
+        for path in paths
+        if not Path(path).exists()
     ]
 
 

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from sparkpub.collect import workdir
@@ -25,8 +24,7 @@ from sparkpub.collect.environments.rootfs import (
     SETUP_FAILED,
     OtherRoot,
     below,
-    make_mountpoints,
-    remove_mountpoints,
+    mountpoints,
 )
 from sparkpub.collect.workdir import OWN
 from sparkpub.plan.environments import ChrootOptions, Place
@@ -63,8 +61,7 @@ class Chroot(OtherRoot):
             Place(str(launch.workdir.resolve()), INSIDE_WORKDIR),
         ]
         admitted = OWN if options.user is None else workdir.share(launch.workdir)
-        made = make_mountpoints(root, binds)
-        try:
+        with mountpoints(root, binds) as undo:
             private = (_tool("unshare"), "--mount", "--propagation", "private")
             return HostProcess(
                 [*private, _tool("sh"), "-c", _script(root, binds, options, argv)],
@@ -76,11 +73,8 @@ class Chroot(OtherRoot):
                 meanings={
                     SETUP_FAILED: "the chroot could not be set up; the log says which mount failed"
                 },
-                undo=partial(remove_mountpoints, made),
+                undo=undo,
             )
-        except BaseException:
-            remove_mountpoints(made)
-            raise
 
 
 def _script(

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sparkpub.collect import workdir
@@ -58,41 +58,27 @@ class Docker(Environment):
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
         found = missing_sources(options.binds, models)
         try:
-            with closing(_client()) as client:
+            with _engine() as client:
                 address = client.api.base_url
                 if not address.startswith(("http+docker://", "http+unix://")):
+                    what = f"the engine at {address} may be on another machine"
                     remedy = "point DOCKER_HOST at a socket of this machine: sensors are read here"
-                    found.append(
-                        Obstacle(
-                            f"the engine at {address} may be on another machine", remedy
-                        )
-                    )
+                    found.append(Obstacle(what, remedy))
                 found += _gpu_obstacles(client, options)
                 _image(client, options.image)
         except CollectError as error:
             found.append(Obstacle(error.what, error.remedy))
-        except _failures() as error:
-            found.append(
-                Obstacle(
-                    f"the Docker engine does not answer: {_explained(error)}",
-                    "restart it",
-                )
-            )
         return found
 
     def image_id(self, options: DockerOptions) -> str | None:
         """None for an image that is missing, or an engine that does not answer: `obstacles` has the reason."""
-        try:
-            with closing(_client()) as client:
-                return str(_image(client, options.image).id)
-        except CollectError:
-            return None
-        except _failures():
-            return None
+        with suppress(CollectError), _engine() as client:
+            return str(_image(client, options.image).id)
+        return None
 
     def inherited(self, options: DockerOptions) -> Mapping[str, str]:
         """What the image sets; empty where the engine does not answer."""
-        with suppress(CollectError, *_failures()), closing(_client()) as client:
+        with suppress(CollectError), _engine() as client:
             attributes = _image(client, options.image).attrs
             lines = attributes.get("Config", {}).get("Env") or ()
             return dict(line.split("=", 1) for line in lines if "=" in line)
@@ -108,33 +94,32 @@ class Docker(Environment):
 
     def launch(self, launch: Launch, options: DockerOptions) -> "DockerRun":
         """Create and start a container; its output streams to the run's log."""
-        client = _client()
-        container = None
-        try:
+        where = f"image {options.image}"
+        remedy = (
+            "correct the environment's options, or try the same flags with docker run"
+        )
+        with (
+            ExitStack() as undo,
+            _told("the container cannot be started", remedy, where),
+        ):
+            client = _client()
+            undo.callback(client.close)
             image = _image(client, options.image)
             client.api.timeout = CREATE_SECONDS
             argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
             container = client.containers.create(
                 image.id, list(argv), **create_arguments(options, launch, variables)
             )
+            undo.callback(_discard, client, container)
             admitted = workdir.share(launch.workdir)
-            return DockerRun(client, container, launch, argv, options.image, admitted)
-        except _failures() as error:
-            _discard(client, container)
-            what, where = (
-                f"the container cannot be started: {_explained(error)}",
-                f"image {options.image}",
-            )
-            remedy = "correct the environment's options, or try the same flags with docker run"
-            raise CollectError(what, where=where, remedy=remedy) from None
-        except BaseException:
-            _discard(client, container)
-            raise
+            run = DockerRun(client, container, launch, argv, options.image, admitted)
+            undo.pop_all()
+            return run
 
     def reap(self) -> Sequence[str]:
         """Remove containers whose collector is dead; nobody else's."""
         said = []
-        with suppress(CollectError, *_failures()), closing(_client()) as client:
+        with suppress(CollectError), _engine() as client:
             for container in client.containers.list(
                 all=True, filters={"label": OWNER_LABEL}
             ):
@@ -263,18 +248,34 @@ class DockerRun:
 def _failures() -> tuple[type[Exception], ...]:
     """What the SDK raises where the engine refuses, and where it is gone."""
     import docker.errors  # noqa: PLC0415 - only where a container is wanted
-    from requests.exceptions import RequestException  # noqa: PLC0415
 
-    return docker.errors.DockerException, RequestException
+    return docker.errors.DockerException, OSError
 
 
-def _discard(client: "DockerClient", container: "DockerContainer | None") -> None:
+@contextmanager
+def _told(what: str, remedy: str, where: str = "") -> Iterator[None]:
+    """A failure of the engine as CollectError: `what`, and the engine's own words."""
+    try:
+        yield
+    except _failures() as error:
+        said = f"{what}: {_explained(error)}"
+        raise CollectError(said, where=where, remedy=remedy) from None
+
+
+@contextmanager
+def _engine(
+    what: str = "the Docker engine does not answer", remedy: str = "restart it"
+) -> Iterator["DockerClient"]:
+    """The engine that DOCKER_HOST names, for some questions. Raises CollectError where none answers, or not these."""
+    with closing(_client()) as client, _told(what, remedy):
+        yield client
+
+
+def _discard(client: "DockerClient", container: "DockerContainer") -> None:
     """Leave nothing of a container that did not start."""
     client.api.timeout = ANSWER_SECONDS
     with suppress(*_failures()):
-        if container is not None:
-            container.remove(force=True)
-    client.close()
+        container.remove(force=True)
 
 
 def create_arguments(
@@ -378,17 +379,12 @@ def _client() -> "DockerClient":
     """The engine that DOCKER_HOST names. Raises CollectError where none answers."""
     import docker  # noqa: PLC0415
 
-    failures: tuple[type[Exception], ...] = (*_failures(), OSError)
-    try:
+    remedy = "start it, and check DOCKER_HOST and your permissions"
+    with _told("no Docker engine answers", remedy):
         _knock()
         client = docker.from_env(timeout=ANSWER_SECONDS)
         client.ping()
-    except failures as error:
-        raise CollectError(
-            f"no Docker engine answers: {_explained(error)}",
-            remedy="start it, and check DOCKER_HOST and your permissions",
-        ) from None
-    return client
+        return client
 
 
 def pulled(environments: Iterable[object]) -> Iterator[str]:
@@ -396,16 +392,9 @@ def pulled(environments: Iterable[object]) -> Iterator[str]:
     the engine or the registry refuses."""
     names = [item.image for item in environments if isinstance(item, DockerOptions)]
     for name in dict.fromkeys(names):
-        client = _client()
-        try:
+        remedy = "check the name and the network, or leave --pull out"
+        with _engine(f"{name} cannot be pulled", remedy) as client:
             image = client.images.pull(_with_tag(name))
-        except _failures() as error:
-            raise CollectError(
-                f"{name} cannot be pulled: {_explained(error)}",
-                remedy="check the name and the network, or leave --pull out",
-            ) from None
-        finally:
-            client.close()
         digests = image.attrs.get("RepoDigests") or [image.id]
         yield f"pulled {name}: {digests[0].rpartition('@')[2]}"
 
@@ -419,7 +408,7 @@ def _with_tag(name: str) -> str:
 
 def described() -> str:
     """The engine in one line. Raises CollectError where none answers."""
-    with closing(_client()) as client:
+    with _engine() as client:
         version, info = client.version(), client.info()
     runtimes = ", ".join(sorted(info.get("Runtimes", {})))
     groups = f"cgroup v{info.get('CgroupVersion', '1')} by {info.get('CgroupDriver')}"

@@ -17,6 +17,7 @@ from sparkpub.collect.environments.base import (
     Exit,
     Launch,
     Obstacle,
+    missing_models,
     resolved,
 )
 from sparkpub.collect.machine import cgroup, processes
@@ -196,13 +197,7 @@ class Host(Environment):
         self, options: HostOptions, models: Sequence[str] = ()
     ) -> Sequence[Obstacle]:
         """A Python interpreter or a model that is not there."""
-        found = [
-            Obstacle(
-                f"no model at {path}", "download it there, or correct the model's path:"
-            )
-            for path in models
-            if not Path(path).exists()
-        ]
+        found = missing_models(models)
         if options.python is not None and shutil.which(options.python) is None:
             found.append(
                 Obstacle(

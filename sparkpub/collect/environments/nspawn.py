@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from sparkpub.collect import workdir
@@ -22,8 +21,7 @@ from sparkpub.collect.environments.host import HostProcess
 from sparkpub.collect.environments.rootfs import (
     CLEAN,
     OtherRoot,
-    make_mountpoints,
-    remove_mountpoints,
+    mountpoints,
 )
 from sparkpub.collect.workdir import OWN
 from sparkpub.plan.environments import NspawnOptions, Place, bytes_of
@@ -74,7 +72,6 @@ class Nspawn(OtherRoot):
         binds = (*options.binds, Place(str(launch.workdir.resolve()), INSIDE_WORKDIR))
         points = [*(Place(name, name) for name in SYSTEM), *binds]
         admitted = OWN if options.user is None else workdir.share(launch.workdir)
-        made = make_mountpoints(root, points)
         container = [
             *_ALONE,
             f"--directory={root}",
@@ -86,20 +83,17 @@ class Nspawn(OtherRoot):
                 for name, value in (CLEAN | variables).items()
             ),
         ]
-        try:
+        with mountpoints(root, points) as undo:
             running = HostProcess(
                 [_tool(), *container, "--", *_as_user(options, argv)],
                 launch,
                 os.environ | dict(launch.marks) | _VARIABLES,
                 recorded=argv,
                 admitted=admitted,
-                undo=partial(remove_mountpoints, made),
+                undo=undo,
             )
             if options.memory is not None:
                 running.limit_memory(bytes_of(options.memory))
-        except BaseException:
-            remove_mountpoints(made)
-            raise
         return running
 
 

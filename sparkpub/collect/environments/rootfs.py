@@ -5,8 +5,9 @@ next collector where this one died.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from sparkpub.collect import state
@@ -127,6 +128,17 @@ def make_mountpoints(root: Path, binds: Sequence[Place]) -> list[Path]:
             )
             raise CollectError(what, where=str(path), remedy=remedy) from None
     return [path for path, _ in missing]
+
+
+@contextmanager
+def mountpoints(root: Path, binds: Sequence[Place]) -> Iterator[Callable[[], object]]:
+    """Mount points that are missing, made for a run that starts within; yields what removes them when it is over."""
+    undo = partial(remove_mountpoints, make_mountpoints(root, binds))
+    try:
+        yield undo
+    except BaseException:
+        undo()
+        raise
 
 
 def remove_mountpoints(paths: Sequence[Path]) -> list[Path]:

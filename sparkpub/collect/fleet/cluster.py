@@ -133,10 +133,6 @@ class Cluster:
         except self._ray.exceptions.RayError as error:
             raise LostError(_reason(error)) from None
 
-    def cancel(self, ref: Any) -> None:
-        """End the process of something, whatever it is doing."""
-        self._ray.cancel(ref, force=True)
-
 
 def _on(node: str) -> dict[str, Any]:
     """Options of what is to run on this node and nowhere else."""

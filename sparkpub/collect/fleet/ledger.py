@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -33,8 +32,6 @@ from sparkpub.record.record import Record
 from sparkpub.record.secrets import is_secret_name
 from sparkpub.record.store import write_atomic
 
-GRACE = 120.0
-"""Seconds that a run may be late before its machine is taken for hung."""
 _FOR_GIT = re.compile(
     r"(?:GIT|GPG|GNUPG|SSH|SUDO|XDG|SPARKPUB|LC)\w*|HOME|PATH|USER|LOGNAME|LANG|TZ"
 )
@@ -114,7 +111,12 @@ class FleetBooks(Books):
             path = folder / item.path
             write_atomic(path, delivery.files[item.path])
             invoker.give(path)
-        self.enter(journal.finish(folder, record))
+        stored = journal.finish(folder, record)
+        if run is None:  # of another state of the matrix: nothing here asks for it
+            self.records.append(record)
+            self.committer.add_run(stored)
+        else:
+            self.enter(stored)
 
     def _refusal(self, record: Record, run: PlannedRun | None) -> str | None:
         """Why a run is not kept, in words: it is here already, or was measured again meanwhile."""
@@ -183,15 +185,6 @@ def for_git() -> dict[str, str]:
     }
 
 
-def _longest(job: Job) -> float:
-    """Seconds that a run may take, from its gates to its end."""
-    gates, server = job.matrix.gates, job.options.server
-    waits = gates.cooldown + gates.max_wait
-    if server is not None:
-        waits += gates.max_wait + server.ready_timeout
-    return waits + job.matrix.timeout
-
-
 class Ledger:
     """The actor: what machines ask of the books, and what the operator's command hears of them."""
 
@@ -209,8 +202,6 @@ class Ledger:
         self._wish = ""
         self._lost: dict[str, str] = {}
         """What machines were at that are gone."""
-        self._due: dict[str, float] = {}
-        """When the run of a machine has to be here, on the monotonic clock."""
         self.books: FleetBooks
 
     def begin(self, user: int) -> list[str]:
@@ -252,7 +243,6 @@ class Ledger:
         if job is None:
             return not self.books.over
         self.books.progress.live(job.label, f"on {name(machine)}", "")
-        self._due[machine] = time.monotonic() + _longest(job) + GRACE
         self._note()
         return job
 
@@ -301,15 +291,12 @@ class Ledger:
         """The same for machines; empty while there is none."""
         return self._wish
 
-    def said(self) -> tuple[list[str], bool, bool, set[str | None]]:
-        """What there is to say since the last call, whether runs are left to do, whether a machine is at work, and of
-        which machines the run is overdue."""
+    def said(self) -> tuple[list[str], bool, bool]:
+        """What there is to say since the last call, whether runs are left to do, and whether a machine is at work."""
         lines = list(self._said)
         self._said.clear()
         left = bool(self.books.todo) and not self.books.full()
-        now = time.monotonic()
-        late = {item for item in self.books.leases if now > self._due[item or ""]}
-        return lines, left, bool(self.books.machines), late
+        return lines, left, bool(self.books.machines)
 
     def outcome(self, stopped: str | None) -> Outcome:
         """What it came to."""

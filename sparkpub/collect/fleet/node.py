@@ -23,7 +23,7 @@ from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.fleet.ledger import Delivery
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
-from sparkpub.collect.machine import inventory, nvml
+from sparkpub.collect.machine import inventory, nvml, processes
 from sparkpub.collect.machine.inventory import NAME_VARIABLE
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
@@ -149,8 +149,8 @@ def as_started() -> None:
     memory runs out; runs would be measured otherwise than without it. The worker's parent is the node.
     """
     parent = os.getppid()
-    with suppress(OSError):
-        meant = _variables(parent)
+    meant = processes.variables(parent)
+    if meant:
         for name in OF_THE_NODE:
             meant.pop(name, None)
         for name in set(os.environ) - set(meant):
@@ -159,13 +159,6 @@ def as_started() -> None:
     with suppress(OSError):
         chosen = Path(f"/proc/{parent}/oom_score_adj").read_text()
         Path("/proc/self/oom_score_adj").write_text(chosen)
-
-
-def _variables(pid: int) -> dict[str, str]:
-    """The environment that a process was started with."""
-    content = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="surrogateescape")
-    pairs = (entry.partition("=") for entry in content.split("\0") if "=" in entry)
-    return {name: value for name, _, value in pairs}
 
 
 @dataclass

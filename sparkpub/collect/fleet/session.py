@@ -32,7 +32,7 @@ from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 
 SURVEY_SECONDS = 60.0
-"""How long machines may take to say what they are, before those that have said it begin."""
+"""How long machines may take to say what they are, before they are left out."""
 LOOK_SECONDS = 10.0
 """Between looks for new nodes, and before a machine that failed gets another chance."""
 ABSENT_SECONDS = 600.0
@@ -47,23 +47,25 @@ SILENT = unknown("no answer")
 
 
 def survey(
-    cluster: Cluster,
-    there: Iterable[Node],
-    document: Mapping[str, Any] | None,
-    seconds: float = SURVEY_SECONDS,
+    cluster: Cluster, there: Iterable[Node], document: Mapping[str, Any] | None
 ) -> dict[Node, NodeState]:
     """What each of these nodes is, or that it does not say it. Raises HeadLostError."""
     asked = {cluster.ask(node, nodes.standing, document): node for node in there}
     found: dict[Node, NodeState] = {}
-    end = time.monotonic() + seconds
+    end = time.monotonic() + SURVEY_SECONDS
     while done := cluster.done([*asked], max(0.0, end - time.monotonic())):
         for ref in done:
-            node = asked.pop(ref)
-            try:
-                found[node] = cluster.answer(ref)
-            except LostError as error:
-                found[node] = unknown(str(error))
+            found[asked.pop(ref)] = stated(cluster, ref)
     return found | dict.fromkeys(asked.values(), SILENT)
+
+
+def stated(cluster: Cluster, ref: Any) -> NodeState:
+    """What a node answered that was asked what it is."""
+    try:
+        state: NodeState = cluster.answer(ref)
+    except LostError as error:
+        return unknown(str(error))
+    return state
 
 
 def collect(
@@ -82,8 +84,8 @@ def collect(
         document = matrix.document()
         found = survey(cluster, cluster.nodes(), document)
         wanted = most_frequent(found.values())
-        refuse_nobody(found, wanted, address)
         here = replace(choice, data=choice.data.resolve())
+        refuse_nobody(found, wanted, address)
         given = document, here, for_git()
         ledger = cluster.actor(Ledger, matrix.campaign, *given)
         progress = Progress(matrix.campaign, say)
@@ -99,15 +101,17 @@ def collect(
 def refuse_nobody(
     found: Mapping[Node, NodeState], wanted: Mapping[str, str], address: str
 ) -> None:
-    """Raise CollectError where no machine may measure, with the reason of each node."""
+    """Raise CollectError where no machine may measure, with the reasons of each node."""
     refused = {there: refusals(state, wanted) for there, state in found.items()}
-    if found and not all(refused.values()):
-        return
-    lines = [f"{there} {line}" for there, why in refused.items() for line in why]
-    lines = lines or [f"no node of the cluster offers {OFFER}"]
-    remedy = "see sparkpub doctor --on"
-    where = f"cluster {address}"
-    raise CollectError(lines[0], where=where, remedy=remedy, others=lines[1:])
+    if all(refused.values()):
+        raise CollectError(
+            f"no node of the cluster may measure, of those that offer {OFFER}",
+            where=f"cluster {address}",
+            remedy="see sparkpub doctor --on",
+            others=[
+                f"{there} {line}" for there, why in refused.items() for line in why
+            ],
+        )
 
 
 @dataclass
@@ -126,6 +130,8 @@ class Head:
     """What is on: which node, and the id of its machine."""
     known: set[Node] = field(default_factory=set)
     """Nodes that need not be asked what they are."""
+    asked: dict[Any, tuple[Node, float]] = field(default_factory=dict)
+    """New nodes that are asked it, and until when."""
     told: set[str] = field(default_factory=set)
     """Refusals that were said."""
     losses: Counter[Node] = field(default_factory=Counter)
@@ -142,8 +148,7 @@ class Head:
     def enlist(self, found: Mapping[Node, NodeState]) -> None:
         """Set those to work that may measure, and say why others may not."""
         for there, state in found.items():
-            if state is not SILENT:
-                self.known.add(there)
+            self.known.add(there)
             lines = refusals(state, self.wanted)
             twin = self._at_work(state.machine)
             if twin is not None:
@@ -170,19 +175,23 @@ class Head:
         while True:
             left, at_work = self._say()
             self._pass_on()
-            # Other work of the cluster may keep a machine from its first run.
-            if not at_work and (not left or self.interruption.finish):
+            # A machine that was set to work may bring runs, and other work of the cluster may keep it from joining.
+            finish = self.interruption.finish
+            if not at_work and (finish or not (left or self.works)):
                 break
             now = time.monotonic()
             if now - looked > LOOK_SECONDS:
                 self._look()
                 looked = now
-            if self.works:
+            if at_work or (left and self.works):
                 seen = now
             elif now - seen > ABSENT_SECONDS:
                 break
-            for ref in self.cluster.done([*self.works], 1.0):
-                self._hear(ref)
+            for ref in self.cluster.done([*self.works, *self.asked], 1.0):
+                if ref in self.works:
+                    self._hear(ref)
+                else:
+                    self.enlist({self.asked.pop(ref)[0]: stated(self.cluster, ref)})
         stopped = None
         if self.interruption.finish:
             stopped = f"stopped by {self.interruption.reason}"
@@ -193,20 +202,24 @@ class Head:
 
     def _say(self) -> tuple[bool, bool]:
         """Print what there is to say; returns whether runs are left to do, and whether a machine is at work."""
-        lines, left, at_work, late = self.ask("said")
+        lines, left, at_work = self.ask("said")
         for line in lines:
             self.progress.line(line)
-        for ref, (there, machine) in self.works.items():
-            if machine in late:
-                self.losses[there] = MOST_LOSSES
-                self.cluster.cancel(ref)  # it is heard of as lost
         return left, at_work
 
     def _look(self) -> None:
-        """Set nodes to work that are new, and those that get another chance."""
-        if not self.interruption.finish:
-            new = set(self.cluster.nodes()) - self.known
-            self.enlist(survey(self.cluster, new, self.document, LOOK_SECONDS))
+        """Ask nodes what they are that are new, and those that get another chance: once, and for so long."""
+        if self.interruption.finish:
+            return
+        now = time.monotonic()
+        for there in set(self.cluster.nodes()) - self.known:
+            self.known.add(there)
+            ref = self.cluster.ask(there, nodes.standing, self.document)
+            self.asked[ref] = there, now + SURVEY_SECONDS
+        for ref, (there, end) in list(self.asked.items()):
+            if now > end:
+                del self.asked[ref]
+                self.enlist({there: SILENT})
 
     def _hear(self, ref: Any) -> None:
         """A machine has ended its work, cannot go on, or is gone."""

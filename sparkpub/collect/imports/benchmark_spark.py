@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sparkpub.collect.imports.facts import Facts
 from sparkpub.collect.imports.folder import Beside
 from sparkpub.collect.imports.given import Draft, Given, Left
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import outside
-from sparkpub.record.record import MetricValue, Status
+from sparkpub.record.record import MetricValue, Observed, Status
 from sparkpub.tools import reading
 from sparkpub.tools.asked import as_key
 from sparkpub.tools.cells import local_moment
@@ -37,6 +38,7 @@ _NEEDED = frozenset({"environment", "model_name", "timestamp", "iteration"})
 """What every run says in a file with the figures of many."""
 _TEMPERATURES = ("start_temp_celsius", "end_temp_celsius")
 _FACTS = _NEEDED | {"model_id", "model_path", "exit_code", "latency"}
+_NOTHING = Observed()
 _UNSEEN = "without a log nothing shows which model ran"
 _ENVIRONMENT_TYPES = {"native": "chroot", "container": "docker"}
 
@@ -194,6 +196,7 @@ def _draft(
     given: Given,
     *,
     trouble: str | None = None,
+    observed: Observed = _NOTHING,
     **more: Any,
 ) -> Draft | Left:
     """`trouble` is why a run that ended with exit code 0 is none; `more` are fields of the draft."""
@@ -211,6 +214,8 @@ def _draft(
     if started is None or iteration is None or not all(needed.values()):
         missing = [name for name, value in needed.items() if not value]
         return Left(source, f"it does not say {', '.join(missing)}")
+    model_id = reading.word(facts.get("model_id"))
+    weights = observed.quantization or Facts().weights_of_files(model_id)
     code = reading.number(facts.get("exit_code"))
     status: Status = "ok"
     if trouble:
@@ -221,7 +226,7 @@ def _draft(
         source=source,
         tool="benchmark-spark",
         model=given.model or as_key(str(model)),
-        model_id=reading.word(facts.get("model_id")),
+        model_id=model_id,
         model_path=reading.word(facts.get("model_path")),
         environment=given.environment or as_key(str(environment)),
         environment_type=_ENVIRONMENT_TYPES.get(str(environment), "unknown"),
@@ -229,6 +234,7 @@ def _draft(
         started=started,
         status=status,
         status_reason=f"exit status {code:g}" if code else trouble,
+        observed=observed.model_copy(update={"quantization": weights}),
         exit_code=None if code is None else int(code),
         asked={"type": "trtllm-bench"},
         **more,

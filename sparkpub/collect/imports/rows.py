@@ -1,6 +1,7 @@
 """The rows of a table in a file: CSV, JSON, JSON lines or Parquet. Each knows where it stands, for lines to people."""
 
 import csv
+import functools
 import importlib.util
 import io
 import json
@@ -58,10 +59,14 @@ class SourceTable:
 
     def place(self, number: int) -> str:
         """Where a row stands, in words that sort like the rows: `runs.csv line 007`."""
-        numbers = [self.rows[-1].number if self.rows else 0]
+        return f"{self.file.source} {self.unit} {number:0{self._width}d}"
+
+    @functools.cached_property
+    def _width(self) -> int:
+        """Digits of the largest number."""
+        numbers = [row.number for row in self.rows[-1:]]
         numbers += [number for number, _ in self.faults]
-        width = len(str(max(numbers)))
-        return f"{self.file.source} {self.unit} {number:0{width}d}"
+        return len(str(max(numbers, default=0)))
 
     def with_path(self, mapping: ResultMapping) -> "SourceTable":
         """With the columns that the path of the file says. Raises FileError where it is another one."""

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from sparkpub.collect.imports.benchmark_spark import BenchmarkSpark
 from sparkpub.collect.imports.facts import Facts, SaidOfRun
 from sparkpub.collect.imports.folder import Beside, Folder
-from sparkpub.collect.imports.given import NAMELESS, Draft, Given, Left
+from sparkpub.collect.imports.given import NAMELESS, UNDATED, Draft, Given, Left
 from sparkpub.collect.imports.matching import SAME_SIZE
 from sparkpub.collect.imports.telemetry import TelemetryBeside, samples
 from sparkpub.collect.phases import MEASURE
@@ -41,7 +41,6 @@ from sparkpub.tools.where import at, holds
 
 NO_RESULT = "not a result of"
 NO_SUCCESS = "no request succeeded"
-_UNDATED = "the report holds no date; the time is the file's last modification"
 _MOST_NOTES = 1000
 _OF_PHASE = (
     "gpu_power_mean_watt",
@@ -163,8 +162,8 @@ class ToolReader:
 
     def _run(
         self, source: str, run: _Run, mapping: ResultMapping, beside: Beside
-    ) -> Draft | Left:
-        """Raises CellError for a number that is none."""
+    ) -> Draft:
+        """Raises CellError for a number that is none, and where the run cannot be placed."""
         given, file, files = self._given, beside.file, run.files(beside.file)
         more = SHAPES[mapping.shape].beside(
             beside.told, beside.log or beside.log_of_call
@@ -176,33 +175,14 @@ class ToolReader:
         load = asked(mapping, document)
         key, name = _names(said, run.shaped, beside.facts, given)
         if key is None:
-            return Left(source, NAMELESS)
+            raise CellError(NAMELESS)
         load_name, notes = self._load_name(said, load, mapping, beside)
         sizes = _sizes(mapping, document, load, answer)
-        workload = given.workload or load_name
-        if workload is not None:
-            named = self._named.setdefault(workload, load_name)
-            if named != load_name:
-                what = f"{load_name} is another load than {named}"
-                return Left(source, f"{what}, which --workload names; leave it out")
-            other = self._of_other_size((key, workload), sizes)
-            if other and given.workload is not None:
-                return Left(source, f"{other} of {workload}; leave out --workload")
-            if other:
-                about = "-".join(f"{float(f'{size:.2g}'):.0f}" for size in sizes)
-                what = "the results do not say which lengths were asked for"
-                notes += (f"{other} of {workload}; {what}",)
-                workload = as_key(f"{workload}-about{about}")
+        workload, noted = self._workload(key, load_name, sizes)
+        notes += noted
         started = _started(said)
         telemetry = _telemetry(started, answer, beside)
         phases = _phases(answer) if telemetry.content else ()
-        missing = {}
-        if not beside.log and not beside.log_of_call:
-            missing["log"] = "none that can be read lay beside the report"
-        if started is None:
-            missing["started"] = _UNDATED
-        if telemetry.problem is not None:
-            missing["telemetry"] = telemetry.problem
         status, reason = _status(found, answer)
         notes = (*answer.problems, *answer.notes, *notes) if reason is None else ()
         is_of_it = beside.facts.is_of(said.word("model_id") or said.word("model"))
@@ -228,11 +208,33 @@ class ToolReader:
             phases=phases,
             files=_files(files, beside, telemetry),
             originals=tuple(_originals(files, beside, telemetry)),
-            unavailable=missing,
+            unavailable=_missing(started, telemetry, beside),
             status=status,
             status_reason=reason,
             notes=(*notes, *_noted(beside)),
         )
+
+    def _workload(
+        self, model: str, load: str | None, sizes: tuple[float, ...]
+    ) -> tuple[str | None, tuple[str, ...]]:
+        """The key of a run's workload, by the name of its load and the sizes of its requests, and what is to be said of
+        it. Raises CellError where --workload names another one."""
+        given = self._given.workload
+        workload = given or load
+        if workload is None:
+            return None, ()
+        named = self._named.setdefault(workload, load)
+        if named != load:
+            what = f"{load} is another load than {named}"
+            raise CellError(f"{what}, which --workload names; leave it out")
+        other = self._of_other_size((model, workload), sizes)
+        if other is None:
+            return workload, ()
+        if given is not None:
+            raise CellError(f"{other} of {workload}; leave out --workload")
+        about = "-".join(f"{float(f'{size:.2g}'):.0f}" for size in sizes)
+        what = "the results do not say which lengths were asked for"
+        return as_key(f"{workload}-about{about}"), (f"{other} of {workload}; {what}",)
 
     def _load_name(
         self,
@@ -413,6 +415,20 @@ def _telemetry(
         began = datetime.fromisoformat(started.value).replace(tzinfo=None)
     seconds = answer.observed.measured_seconds
     return samples(beside.telemetry, began, beside.layout.telemetry, seconds)
+
+
+def _missing(
+    started: Moment | None, telemetry: TelemetryBeside, beside: Beside
+) -> dict[str, str]:
+    """What a record cannot have, and why."""
+    missing = {}
+    if not beside.log and not beside.log_of_call:
+        missing["log"] = "none that can be read lay beside the report"
+    if started is None:
+        missing["started"] = UNDATED
+    if telemetry.problem is not None:
+        missing["telemetry"] = telemetry.problem
+    return missing
 
 
 def _phases(answer: Answer) -> tuple[Phase, ...]:

@@ -132,8 +132,8 @@ _PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
 def _told(verb: str, items: Iterable[Left], *, verbose: bool) -> Iterator[str]:
     """A line for each thing that was left; for those of one reason their number and the first."""
     groups: dict[object, list[Left]] = defaultdict(list)
-    for item in items:
-        groups[item if verbose else _PARTICULAR.sub("", item.reason)].append(item)
+    for place, item in enumerate(items):
+        groups[place if verbose else _PARTICULAR.sub("", item.reason)].append(item)
     for left in groups.values():
         first, number = left[0], sum(item.number for item in left)
         many = "" if len(left) == 1 else f" {number:,}, e.g."

@@ -33,25 +33,25 @@ _UNLIMITED = {
 Version = Literal["v1", "v2", "hybrid", "none"]
 
 
-def version(root: Path = ROOT) -> Version:
+def version() -> Version:
     """Which hierarchy the machine uses. `hybrid`: memory is charged by version 1 beside an empty version 2."""
-    if (root / "cgroup.controllers").is_file():
+    if (ROOT / "cgroup.controllers").is_file():
         return "v2"
-    if (root / "unified").is_dir():
+    if (ROOT / "unified").is_dir():
         return "hybrid"
-    return "v1" if (root / "memory").is_dir() else "none"
+    return "v1" if (ROOT / "memory").is_dir() else "none"
 
 
-def memory_folder(pid: int, root: Path = ROOT, proc: Path = PROC) -> Path | None:
+def memory_folder(pid: int) -> Path | None:
     """The folder whose files say what the process's group is charged; None where nothing charges memory."""
-    folder = _folder(pid, root, proc)
+    folder = _folder(pid)
     return folder if folder is not None and _charges(folder) else None
 
 
-def _folder(pid: int, root: Path, proc: Path) -> Path | None:
+def _folder(pid: int) -> Path | None:
     """The group of a process in the hierarchy that charges memory; None where there is no such hierarchy."""
     try:
-        lines = (proc / str(pid) / "cgroup").read_text().splitlines()
+        lines = (PROC / str(pid) / "cgroup").read_text().splitlines()
     except OSError:
         return None
     places = {}
@@ -60,9 +60,9 @@ def _folder(pid: int, root: Path, proc: Path) -> Path | None:
         for controller in controllers.split(","):
             places[controller] = path.lstrip("/")
     if "memory" in places:
-        return root / "memory" / places["memory"]
-    if "" in places and version(root) == "v2":
-        return root / places[""]
+        return ROOT / "memory" / places["memory"]
+    if "" in places and version() == "v2":
+        return ROOT / places[""]
     return None
 
 
@@ -84,15 +84,13 @@ def _processes(folder: Path) -> set[int]:
     return set(map(int, (folder / "cgroup.procs").read_text().split()))
 
 
-def create(
-    owner: str, name: str, root: Path = ROOT, proc: Path = PROC
-) -> tuple[Path | None, str]:
+def create(owner: str, name: str) -> tuple[Path | None, str]:
     """A group for one run of the collector `owner`, and where it is; or None, and why there is none."""
-    own = _folder(os.getpid(), root, proc)
+    own = _folder(os.getpid())
     if own is None:
         return None, "none: this machine has no memory control group"
     name = f"{PREFIX}{owner}-{name}"
-    if version(root) != "v2":
+    if version() != "v2":
         group, why_not = _made(own / name)
         return group, BELOW if group is not None else f"none: {why_not}"
     home = own.parent if _is_leaf(own) else own
@@ -101,7 +99,7 @@ def create(
         group, why_not = _made(home / name)
         if group is not None:
             return group, BELOW
-    elif home != root and not _limited(home):
+    elif home != ROOT and not _limited(home):
         group, _ = _made(home.parent / name)
         if group is not None:
             return group, BESIDE
@@ -163,9 +161,9 @@ def _settle(group: Path, leaf: Path) -> None:
         raise
 
 
-def leave(owner: str, root: Path = ROOT, proc: Path = PROC) -> None:
+def leave(owner: str) -> None:
     """Move this process back to where it was before it made groups, so that nothing of ours stays there."""
-    own = _folder(os.getpid(), root, proc)
+    own = _folder(os.getpid())
     if own is None or own != _leaf(own.parent, owner):
         return
     with suppress(OSError):
@@ -225,11 +223,11 @@ def remove(folder: Path) -> bool:
     return not folder.exists()
 
 
-def leftovers(owner: str, root: Path = ROOT, proc: Path = PROC) -> list[Path]:
+def leftovers(owner: str) -> list[Path]:
     """Groups of a killed collector with these notes that hold no process any more. Those of another collector are none
     of ours: one that it just made is empty, too."""
-    top = root if version(root) == "v2" else root / "memory"
-    own = _folder(os.getpid(), root, proc) or top
+    top = ROOT if version() == "v2" else ROOT / "memory"
+    own = _folder(os.getpid()) or top
     places = {top, own, own.parent}
     return [
         folder

@@ -6,8 +6,9 @@ On unified memory (DGX Spark) `nvmlDeviceGetMemoryInfo` is not supported: that i
 import copy
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import GIB
@@ -76,79 +77,63 @@ class Gpus:
             raise NoGpuError(f"{VISIBLE} does not name GPUs by their indices")
         return [int(name) for name in named.split(",")]
 
-    def each(self, column: str, read: Callable[[Any], Any]) -> list[Any]:
-        """One value per GPU; empty, with the reason kept, where the sensor gives nothing."""
-        try:
-            return [read(handle) for handle in self.handles]
-        except self.nvml.NVMLError as error:
-            self.reasons[column] = f"{error} (NVML)"
-            return []
-
     def columns(self) -> dict[str, Any]:
         """One telemetry sample of all of these GPUs together, see `over_gpus`."""
-        return over_gpus([single._of_one() for single in self.apart()])
+        return over_gpus([self._of_one(handle) for handle in self.handles])
 
-    def _of_one(self) -> dict[str, float | str | None]:
-        nvml = self.nvml
-        usage = self._first(
-            "gpu_utilization_percent", nvml.nvmlDeviceGetUtilizationRates
+    def _of_one(self, handle: Any) -> dict[str, float | str | None]:
+        nvml, asked = self.nvml, partial(self._asked, handle)
+        usage = asked("gpu_utilization_percent", "nvmlDeviceGetUtilizationRates")
+        memory = asked("gpu_memory_used_gib", "nvmlDeviceGetMemoryInfo")
+        sensor = nvml.NVML_TEMPERATURE_GPU
+        power = asked("gpu_power_watt", "nvmlDeviceGetPowerUsage")
+        energy = asked("gpu_energy_joule", "nvmlDeviceGetTotalEnergyConsumption")
+        state = asked("gpu_performance_state", "nvmlDeviceGetPerformanceState")
+        reasons = asked(
+            "gpu_throttle_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
         )
-        power = self._first("gpu_power_watt", nvml.nvmlDeviceGetPowerUsage)
-        energy = self._first(
-            "gpu_energy_joule", nvml.nvmlDeviceGetTotalEnergyConsumption
-        )
-        state = self._first("gpu_performance_state", nvml.nvmlDeviceGetPerformanceState)
-        reasons = self._first(
-            "gpu_throttle_reasons", nvml.nvmlDeviceGetCurrentClocksThrottleReasons
-        )
+        clock = "nvmlDeviceGetClockInfo"
         return {
             "gpu_utilization_percent": usage and usage.gpu,
             "gpu_memory_utilization_percent": usage and usage.memory,
-            "gpu_memory_used_gib": self.memory_used(),
-            "gpu_temp_celsius": self.temperature(),
+            "gpu_memory_used_gib": memory and memory.used / GIB,
+            "gpu_temp_celsius": _float(
+                asked("gpu_temp_celsius", "nvmlDeviceGetTemperature", sensor)
+            ),
             "gpu_power_watt": None if power is None else power / 1000,
             "gpu_energy_joule": None if energy is None else energy / 1000,
-            "gpu_clock_sm_mhz": self._clock("gpu_clock_sm_mhz", nvml.NVML_CLOCK_SM),
-            "gpu_clock_mem_mhz": self._clock("gpu_clock_mem_mhz", nvml.NVML_CLOCK_MEM),
+            "gpu_clock_sm_mhz": _float(
+                asked("gpu_clock_sm_mhz", clock, nvml.NVML_CLOCK_SM)
+            ),
+            "gpu_clock_mem_mhz": _float(
+                asked("gpu_clock_mem_mhz", clock, nvml.NVML_CLOCK_MEM)
+            ),
             "gpu_performance_state": None if state is None else f"P{state}",
             "gpu_throttle_reasons": None if reasons is None else f"0x{reasons:x}",
         }
 
-    def _first(self, column: str, read: Callable[[Any], Any]) -> Any:
-        """The value of the first GPU; None, with the reason kept, where its sensor gives nothing."""
-        return next(iter(self.each(column, read)), None)
-
-    def _clock(self, column: str, kind: int) -> float | None:
-        clock = self._first(
-            column, lambda handle: self.nvml.nvmlDeviceGetClockInfo(handle, kind)
-        )
-        return None if clock is None else float(clock)
-
-    def temperature(self) -> float | None:
-        """The highest temperature in °C."""
-        sensor = self.nvml.NVML_TEMPERATURE_GPU
-        read = self.each(
-            "gpu_temp_celsius",
-            lambda handle: self.nvml.nvmlDeviceGetTemperature(handle, sensor),
-        )
-        return float(max(read)) if read else None
-
-    def memory_used(self) -> float | None:
-        """Device memory in use, in GiB; None on unified memory."""
-        read = self.each("gpu_memory_used_gib", self.nvml.nvmlDeviceGetMemoryInfo)
-        return sum(item.used for item in read) / GIB if read else None
+    def _asked(self, handle: Any, column: str, question: str, *more: Any) -> Any:
+        """The driver's answer for a GPU; None, with the reason kept for a column, where it has none."""
+        try:
+            return getattr(self.nvml, question)(handle, *more)
+        except self.nvml.NVMLError as error:
+            self.reasons[column] = f"{error} (NVML)"
+            return None
 
     def memory_free_percent(self) -> float | None:
         """The least share of free memory of any GPU, in percent; None on unified memory."""
-        read = self.each("gpu_memory_used_gib", self.nvml.nvmlDeviceGetMemoryInfo)
-        return min((100.0 * item.free / item.total for item in read), default=None)
+        column, question = "gpu_memory_used_gib", "nvmlDeviceGetMemoryInfo"
+        read = [self._asked(handle, column, question) for handle in self.handles]
+        if None in read:
+            return None
+        shares: list[float] = [100.0 * item.free / item.total for item in read]
+        return min(shares)
 
     def processes(self) -> list[int] | None:
         """Ids of processes that compute on these GPUs; None where the driver does not tell."""
-        read = self.each(
-            "gpu_processes", self.nvml.nvmlDeviceGetComputeRunningProcesses
-        )
-        if not read and "gpu_processes" in self.reasons:
+        column, question = "gpu_processes", "nvmlDeviceGetComputeRunningProcesses"
+        read = [self._asked(handle, column, question) for handle in self.handles]
+        if None in read:
             return None
         return [int(process.pid) for listed in read for process in listed]
 
@@ -172,6 +157,10 @@ class Gpus:
         """Let go of the driver."""
         with suppress(self.nvml.NVMLError):
             self.nvml.nvmlShutdown()
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 class NoGpuError(Exception):

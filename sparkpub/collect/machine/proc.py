@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sparkpub.record.metrics import GIB
 
-_PROC = Path("/proc")
+PROC = Path("/proc")
 _KIB = 1024 / GIB
 _CGROUP_PARTS = {
     # version 2, version 1 (with what lies below)
@@ -16,9 +16,9 @@ _CGROUP_PARTS = {
 }
 
 
-def meminfo(proc: Path = _PROC) -> dict[str, float]:
+def meminfo() -> dict[str, float]:
     """/proc/meminfo in GiB, by the kernel's names."""
-    lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
+    lines = (line.split() for line in (PROC / "meminfo").read_text().splitlines())
     return {
         words[0].rstrip(":"): int(words[1]) * _KIB
         for words in lines
@@ -26,9 +26,9 @@ def meminfo(proc: Path = _PROC) -> dict[str, float]:
     }
 
 
-def machine_columns(proc: Path = _PROC) -> dict[str, float]:
+def machine_columns() -> dict[str, float]:
     """The machine's memory as telemetry columns, in GiB."""
-    values = meminfo(proc)
+    values = meminfo()
     return {
         "mem_free_gib": values["MemFree"],
         "mem_available_gib": values["MemAvailable"],
@@ -38,12 +38,12 @@ def machine_columns(proc: Path = _PROC) -> dict[str, float]:
     }
 
 
-def pressure_columns(proc: Path = _PROC) -> dict[str, float]:
+def pressure_columns() -> dict[str, float]:
     """Share of the last 10 s in which some task stalled, in percent, per resource; empty without PSI."""
     columns = {}
     for resource in ("cpu", "memory", "io"):
         with suppress(OSError):
-            line = (proc / "pressure" / resource).read_text()
+            line = (PROC / "pressure" / resource).read_text()
             columns[f"pressure_{resource}_some_percent"] = float(
                 line.partition("avg10=")[2].partition(" ")[0]
             )
@@ -84,12 +84,12 @@ def cgroup_columns(folder: Path) -> dict[str, float]:
     return columns
 
 
-def pss(pids: Iterable[int], proc: Path = _PROC) -> float | None:
+def pss(pids: Iterable[int]) -> float | None:
     """Proportional set size of processes together, in GiB; None where none can be read."""
     sizes = []
     for pid in pids:
         with suppress(OSError):
-            text = (proc / str(pid) / "smaps_rollup").read_text()
+            text = (PROC / str(pid) / "smaps_rollup").read_text()
             size = text.partition("\nPss:")[2].split(None, 1)
             sizes.append(int(size[0]) if size else 0)
     return sum(sizes) * _KIB if sizes else None
@@ -112,7 +112,7 @@ class CpuLoad:
 
 def _cpu_times() -> tuple[int, int]:
     """(busy, total) clock ticks since boot."""
-    with (_PROC / "stat").open() as handle:
+    with (PROC / "stat").open() as handle:
         fields = [int(field) for field in handle.readline().split()[1:9]]
     return sum(fields) - fields[3] - fields[4], sum(fields)
 

@@ -67,15 +67,18 @@ def marked(variable: str) -> dict[int, str]:
 
 def mark(pid: int, variable: str) -> str | None:
     """The value of `variable` in a process's environment; None where it has none or cannot be read."""
-    key = variable.encode() + b"="
+    return variables(pid).get(variable)
+
+
+def variables(pid: int) -> dict[str, str]:
+    """The environment that a process was started with; empty where it cannot be read."""
     try:
         content = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
-        return None
-    found = (entry for entry in content.split(b"\0") if entry.startswith(key))
-    return next(
-        (entry.removeprefix(key).decode(errors="replace") for entry in found), None
-    )
+        return {}
+    entries = content.decode(errors="surrogateescape").split("\0")
+    pairs = (entry.partition("=") for entry in entries if "=" in entry)
+    return {name: value for name, _, value in pairs}
 
 
 def end(pids: Iterable[int], number: signal.Signals) -> None:

@@ -22,32 +22,13 @@ _MXFP4_BITS = 4.25
 _LONGEST_HEADER = 100_000_000
 """Bytes; the limit of the safetensors format itself."""
 
-_COUNTS = (
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "num_key_value_heads",
-    "head_dim",
-    "intermediate_size",
-    "vocab_size",
-    "kv_lora_rank",
-    "qk_rope_head_dim",
-    "num_local_experts",
-    "num_experts",
-    "n_routed_experts",
-    "num_experts_per_tok",
-    "moe_intermediate_size",
-    "shared_expert_intermediate_size",
-    "decoder_sparse_step",
-)
-_LARGEST_COUNT = 1_000_000_000
-_MOST_LAYERS = 10_000
-"""They are counted one by one; the largest models have a few hundred."""
 _WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What reading a config ends with where a value is of another kind than the family has, or missing."""
 
 _DENSE = frozenset({"llama", "mistral", "qwen2", "qwen3"})
-_MIXTURES = frozenset({"mixtral", "qwen2_moe", "qwen3_moe", "gpt_oss"})
+_NARROW = frozenset({"qwen2_moe", "qwen3_moe"})
+"""Families whose experts have a width of their own."""
+_MIXTURES = _NARROW | {"mixtral", "gpt_oss"}
 
 
 def config_bytes(config: Mapping[str, Any]) -> bytes:
@@ -78,13 +59,8 @@ def _facts(
     config: Mapping[str, Any], source: Literal["config.json", "matrix"]
 ) -> Architecture:
     text: Mapping[str, Any] = config.get("text_config") or config
-    _refuse_counts(text)
-    dtype = str(
-        config.get("dtype")
-        or config.get("torch_dtype")
-        or text.get("dtype")
-        or "bfloat16"
-    )
+    dtypes = config.get("dtype"), config.get("torch_dtype"), text.get("dtype")
+    dtype = str(next(filter(None, dtypes), "bfloat16"))
     quantization = (config.get("quantization_config") or {}).get("quant_method")
     size = _BYTES.get(dtype)
     experts = _experts(text)
@@ -94,21 +70,16 @@ def _facts(
         parts = None  # a config leaves out what is its family's default
     facts: dict[str, Any] = {}
     if parts is not None:
-        facts = {
-            "parameters": parts.total,
-            "active_parameters": parts.active if parts.experts else None,
-        }
+        facts["parameters"] = parts.total
+        facts["active_parameters"] = parts.active if parts.experts else None
         if size is not None and quantization in (None, "mxfp4"):
             packed = _MXFP4_BITS / 8 if quantization else size
             expert_bytes = round(parts.experts * packed) + parts.expert_biases * size
-            facts |= {
-                "weight_bytes": (parts.embedding + parts.dense) * size + expert_bytes,
-                "dense_bytes_per_step": (
-                    parts.dense + (parts.embedding if parts.tied else 0)
-                )
-                * size,
-                "expert_bytes": expert_bytes,
-            }
+            dense_bytes = (parts.dense + parts.embedding * parts.tied) * size
+            facts["dense_bytes_per_step"] = dense_bytes
+            facts["expert_bytes"] = expert_bytes
+            parted = (parts.embedding + parts.dense) * size
+            facts["weight_bytes"] = parted + expert_bytes
     return Architecture(
         source=source,
         model_type=text.get("model_type") or config.get("model_type"),
@@ -125,18 +96,6 @@ def _facts(
         config_sha256=hashlib.sha256(config_bytes(config)).hexdigest(),
         **facts,
     )
-
-
-def _refuse_counts(text: Mapping[str, Any]) -> None:
-    """Raise ValueError for a count that is no whole number, or beyond any model's."""
-    for name in _COUNTS:
-        count = text.get(name)
-        if count is None:
-            continue
-        if not isinstance(count, int) or not 0 <= count <= _LARGEST_COUNT:
-            raise ValueError(f"{name} is {repr(count)[:80]}")
-    if (text.get("num_hidden_layers") or 0) > _MOST_LAYERS:
-        raise ValueError(f"more than {_MOST_LAYERS:,} layers")
 
 
 def read_model_folder(path: Path) -> Architecture:
@@ -162,12 +121,9 @@ def read_model_folder(path: Path) -> Architecture:
 def _stored_bytes(files: list[Path]) -> dict[str, int]:
     """Bytes of weights by what a decode step reads of them, from the headers of safetensors files."""
     sizes = {name: size for file in files for name, size in _tensor_bytes(file).items()}
+    inputs = ("embed_tokens.weight", "wte.weight")
     experts = sum(size for name, size in sizes.items() if ".experts." in name)
-    embedding = sum(
-        size
-        for name, size in sizes.items()
-        if name.endswith(("embed_tokens.weight", "wte.weight"))
-    )
+    embedding = sum(size for name, size in sizes.items() if name.endswith(inputs))
     tied = not any(name.startswith("lm_head.") for name in sizes)
     total = sum(sizes.values())
     return {
@@ -212,12 +168,9 @@ def _experts(text: Mapping[str, Any]) -> int | None:
 
 
 def _head_dim(text: Mapping[str, Any]) -> int | None:
-    given = text.get("head_dim")
-    if given:
-        return int(given)
-    hidden = text.get("hidden_size")
-    heads = text.get("num_attention_heads")
-    return hidden // heads if hidden and heads else None
+    hidden, heads = text.get("hidden_size"), text.get("num_attention_heads")
+    whole = hidden // heads if hidden and heads else None
+    return text.get("head_dim") or whole
 
 
 def _kv_heads(text: Mapping[str, Any]) -> int | None:
@@ -240,13 +193,11 @@ def _kv_bytes(text: Mapping[str, Any], size: int | None) -> int | None:
 
 def _attention_layers(text: Mapping[str, Any]) -> int | None:
     """Layers with keys and values; linear attention keeps none."""
-    kinds = text.get("layer_types") or ()
-    attending = [
-        kind
-        for kind in kinds
-        if kind.endswith("_attention") and kind != "linear_attention"
+    kinds = [
+        kind for kind in text.get("layer_types") or () if kind != "linear_attention"
     ]
-    return len(attending) or text.get("num_hidden_layers")
+    attending = sum(1 for kind in kinds if kind.endswith("_attention"))
+    return attending or text.get("num_hidden_layers")
 
 
 @dataclass(frozen=True)
@@ -256,10 +207,12 @@ class _Parameters:
     embedding: int
     dense: int
     """Everything but the input embedding and the routed experts; the output projection where it is its own."""
-    experts: int = 0
-    expert_biases: int = 0
-    active_share: float = 1.0
-    tied: bool = False
+    experts: int
+    expert_biases: int
+    active_share: float
+    """Of the routed experts, those used for one token."""
+    tied: bool
+    """Whether the input embedding is the output projection, too."""
 
     @property
     def total(self) -> int:
@@ -268,93 +221,60 @@ class _Parameters:
     @property
     def active(self) -> int:
         """Used for one token: the routed share of the experts, and one of the two embeddings."""
-        shared = self.embedding if self.tied else 0
-        return (
-            self.dense
-            + shared
-            + round((self.experts + self.expert_biases) * self.active_share)
-        )
+        routed = round((self.experts + self.expert_biases) * self.active_share)
+        return self.dense + self.embedding * self.tied + routed
 
     @classmethod
     def of(cls, text: Mapping[str, Any]) -> "_Parameters | None":
-        """Counted from the shapes of the layers; None for a family that is not known here."""
+        """Counted from the shapes of the layers; None for a family that is not known here. Raises KeyError where a
+        config does not say all of them."""
         family = text.get("model_type")
-        heads, kv_heads, head = (
-            text.get("num_attention_heads"),
-            _kv_heads(text),
-            _head_dim(text),
-        )
-        hidden, layers, vocabulary = (
-            text.get(key) for key in ("hidden_size", "num_hidden_layers", "vocab_size")
-        )
-        if family not in _DENSE | _MIXTURES or not (
-            heads and kv_heads and head and hidden and layers and vocabulary
-        ):
+        if family not in _DENSE | _MIXTURES:
             return None
-        attention = _attention(text, hidden, heads * head, kv_heads * head, head)
+        hidden, layers = text["hidden_size"], text["num_hidden_layers"]
+        heads, head = text["num_attention_heads"], _head_dim(text) or 0
+        queries, keys = heads * head, (_kv_heads(text) or 0) * head
+        is_oss, is_qwen2 = family == "gpt_oss", family in ("qwen2", "qwen2_moe")
+
+        layer = 2 * hidden * (queries + keys) + 2 * hidden  # and two norms
+        if text.get("attention_bias", is_oss):
+            layer += queries + 2 * keys + hidden
+        elif is_qwen2:
+            layer += queries + 2 * keys
+        if family in ("qwen3", "qwen3_moe"):
+            layer += 2 * head  # norms of queries and keys
+        if is_oss:
+            layer += heads  # attention sinks
+
+        inner = text["intermediate_size"]
+        plain = 3 * hidden * inner
+        if family in _DENSE and text.get("mlp_bias"):
+            plain += 2 * inner + hidden
+        experts, sparse = _experts(text) or 1, _sparse_layers(text)
+        width = text["moe_intermediate_size"] if family in _NARROW else inner
+        router = hidden * experts + (experts if is_oss else 0)
+        shared = text.get("shared_expert_intermediate_size") or 0
+        if shared and is_qwen2:
+            router += 3 * hidden * shared + hidden
+        biases = experts * (2 * width + hidden) if is_oss else 0
+
+        embedding = text["vocab_size"] * hidden
         tied = bool(text.get("tie_word_embeddings", False))
-        embedding = vocabulary * hidden
-        dense = layers * (attention + 2 * hidden) + hidden + (0 if tied else embedding)
-        if family in _DENSE:
-            biases = (
-                2 * text["intermediate_size"] + hidden if text.get("mlp_bias") else 0
-            )
-            return cls(
-                embedding,
-                dense + layers * (3 * hidden * text["intermediate_size"] + biases),
-                tied=tied,
-            )
-        routed, biases, always, sparse_layers = _mixture(text, hidden, layers)
-        share = text["num_experts_per_tok"] / (_experts(text) or 1)
+        dense = layers * layer + sparse * router + (layers - sparse) * plain + hidden
         return cls(
             embedding,
-            dense + always,
-            sparse_layers * routed,
-            sparse_layers * biases,
-            share,
+            dense + (0 if tied else embedding),
+            sparse * experts * 3 * hidden * width,
+            sparse * biases,
+            text["num_experts_per_tok"] / experts if sparse else 1.0,
             tied,
         )
 
 
-def _attention(
-    text: Mapping[str, Any], hidden: int, queries: int, keys: int, head: int
-) -> int:
-    """One layer's projections, their biases, and what else a family puts there."""
-    family = text["model_type"]
-    biased = text.get("attention_bias", family == "gpt_oss")
-    count = 2 * hidden * queries + 2 * hidden * keys
-    if biased or family in ("qwen2", "qwen2_moe"):
-        count += queries + 2 * keys + (hidden if biased else 0)
-    if family in ("qwen3", "qwen3_moe"):
-        count += 2 * head  # norms of queries and keys
-    return count + (
-        text["num_attention_heads"] if family == "gpt_oss" else 0
-    )  # attention sinks
-
-
-def _mixture(
-    text: Mapping[str, Any], hidden: int, layers: int
-) -> tuple[int, int, int, int]:
-    """Per sparse layer the routed experts' weights and biases; over all layers what every token uses; sparse layers."""
-    family, experts = text["model_type"], _experts(text) or 1
-    width = (
-        text.get("moe_intermediate_size")
-        if family in ("qwen2_moe", "qwen3_moe")
-        else text["intermediate_size"]
-    )
-    width = int(width or 0)
-    step, plain = (
-        text.get("decoder_sparse_step", 1),
-        set(text.get("mlp_only_layers") or ()),
-    )
-    sparse = sum(
-        1 for layer in range(layers) if layer not in plain and (layer + 1) % step == 0
-    )
-    router = hidden * experts + (experts if family == "gpt_oss" else 0)
-    shared = (
-        text.get("shared_expert_intermediate_size") or 0 if family == "qwen2_moe" else 0
-    )
-    always = sparse * (router + 3 * hidden * shared + (hidden if shared else 0))
-    always += (layers - sparse) * 3 * hidden * text.get("intermediate_size", 0)
-    biases = experts * (2 * width + hidden) if family == "gpt_oss" else 0
-    return experts * 3 * hidden * width, biases, always, sparse
+def _sparse_layers(text: Mapping[str, Any]) -> int:
+    """How many layers have experts; none in a dense model."""
+    if text["model_type"] in _DENSE:
+        return 0
+    step, plain = text.get("decoder_sparse_step", 1), text.get("mlp_only_layers") or ()
+    numbers = range(text["num_hidden_layers"])
+    return sum(1 for n in numbers if n not in plain and (n + 1) % step == 0)

@@ -26,39 +26,23 @@ def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> An
         return no_answer("no report: the generation did not finish")
     document = reading.json_object(files.get("requests")) or {}
     requests = reading.objects(document.get("requests"))
-    metrics = (
-        _measured(report)
-        | _unavailable(report)
-        | _times(requests, document.get("itl_ms"))
-    )
-    told = report.get("problems")
-    problems = [str(problem) for problem in told] if isinstance(told, list) else []
+    given = report.get("metrics")
+    told = given if isinstance(given, dict) else {}
+    unavailable = report.get("unavailable")
+    reasons = unavailable if isinstance(unavailable, dict) else {}
+    metrics = {
+        name: reading.metric(
+            name, told.get(name), "report", reason=str(reasons.get(name, ""))
+        )
+        for name in (*told, *reasons)
+        if name in METRICS
+    } | _times(requests, document.get("itl_ms"))
+    said = report.get("problems")
+    problems = [str(problem) for problem in said] if isinstance(said, list) else []
     if not reading.known(metrics, "output_throughput_tok_s"):
         problems.append("the report holds no throughput")
     series = tuple(_by_batch(requests).values())
     return own_answer(report, metrics, report.get("observed"), problems, series)
-
-
-def _measured(report: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """The metrics of the report; what sparkpub does not know is left out."""
-    given = report.get("metrics")
-    if not isinstance(given, dict):
-        return {}
-    return {
-        name: reading.metric(name, value, "report")
-        for name, value in given.items()
-        if name in METRICS
-    }
-
-
-def _unavailable(report: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """Metrics that could not be measured, with the reason."""
-    reasons = reading.words(report.get("unavailable"))
-    return {
-        name: reading.metric(name, None, "report", reason=reason)
-        for name, reason in reasons.items()
-        if name in METRICS
-    }
 
 
 def printed(log: bytes) -> dict[str, tuple[float, float]]:
@@ -82,26 +66,23 @@ def _times(
     requests: Sequence[Mapping[str, Any]], batches: Any
 ) -> dict[str, MetricValue]:
     """Distributions over requests; between tokens, over all steps of all `batches`."""
-    latencies: list[float] = []
-    firsts: list[float] = []
-    per_token: list[float] = []
+    latencies, firsts, per_token = [], [], []
     for request in requests:
         first = reading.number(request.get("ttft_ms"))
         latency = reading.number(request.get("latency_ms"))
-        tokens = reading.positive_int(request.get("output_tokens"))
-        if first is None or latency is None or tokens is None or tokens < 2:
-            continue
-        latencies.append(latency)
-        firsts.append(first)
-        per_token.append((latency - first) / (tokens - 1))
-    steps: list[float] = []
-    if isinstance(batches, list):
-        for batch in batches:
-            steps += reading.numbers(batch)
+        tokens = reading.positive_int(request.get("output_tokens")) or 0
+        if first is not None and latency is not None and tokens > 1:
+            latencies.append(latency)
+            firsts.append(first)
+            per_token.append((latency - first) / (tokens - 1))
+    listed = batches if isinstance(batches, list) else []
     series = {
         "request_latency": latencies,
         "ttft": firsts,
         "tpot": per_token,
-        "itl": steps,
+        "itl": [step for batch in listed for step in reading.numbers(batch)],
     }
-    return reading.distributions(series, "report")
+    found: dict[str, MetricValue] = {}
+    for stem, values in series.items():
+        found |= reading.distribution(stem, values, "report")
+    return found

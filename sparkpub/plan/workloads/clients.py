@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from sparkpub.plan.address import base_of
@@ -20,7 +21,7 @@ from sparkpub.plan.workloads.base import (
     payload,
 )
 from sparkpub.record.load import Load
-from sparkpub.record.record import Observed
+from sparkpub.record.record import MetricValue, Observed
 from sparkpub.tools import engine, reading
 from sparkpub.tools.asked import asked
 from sparkpub.tools.cells import CellError
@@ -59,31 +60,75 @@ def driven(
     )
 
 
+@dataclass(frozen=True)
+class LeftBehind:
+    """What the run of a client left: what it and the server printed, its report, and what the server said of itself."""
+
+    log: bytes
+    files: Mapping[str, bytes]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The log's."""
+        return reading.lines(self.log)
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """Empty where there is none."""
+        return reading.json_object(self.files.get("report")) or {}
+
+    @cached_property
+    def server(self) -> dict[str, Any]:
+        """What the driver heard of it (`payload/client.py`)."""
+        return reading.json_object(self.files.get("output")) or {}
+
+    @cached_property
+    def printed(self) -> engine.Printed:
+        """What the engine printed of itself."""
+        return engine.printed(self.lines)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Who answered, as fields of `Observed`."""
+        return engine.merged(server_pages.identity(self.server), self.printed.identity)
+
+    def answer(
+        self,
+        said: ReportReading,
+        metrics: Mapping[str, MetricValue],
+        problems: Sequence[str] = (),
+        **more: Any,
+    ) -> Answer:
+        """With `metrics` beside what the report says; `more` are other fields."""
+        known = {name: fact for name, fact in said.facts.items() if fact is not None}
+        fields = {
+            "observed": reading.observed(known | self.identity),
+            "samples": said.samples,
+            "deviations": said.deviations,
+            **more,
+        }
+        return Answer(
+            {**metrics, **server_pages.counted(self.server)},
+            problems=(*said.problems, *problems),
+            notes=(*said.notes, *server_pages.answered(self.server)),
+            **fields,
+        )
+
+
 def answer_of(tools: Sequence[str], log: bytes, files: Mapping[str, bytes]) -> Answer:
     """What the report of one of these tools says, with what the server said of itself."""
-    report = reading.json_object(files.get("report"))
-    server = reading.json_object(files.get("output")) or {}
-    lines = reading.lines(log)
-    printed = engine.printed(lines)
-    identity = engine.merged(server_pages.identity(server), printed.identity)
-    said = None if report is None else read(report, tools)
+    left = LeftBehind(log, files)
+    said = read(left.report, tools)
     if said is None:
         names = " or ".join(tools)
-        return no_answer(f"no report of {names}", reading.observed(identity))
-    metrics = said.metrics | dict(printed.metrics)
-    metrics |= llama_server.cache_hits(lines) | server_pages.counted(server)
-    problems = said.problems
+        return no_answer(f"no report of {names}", reading.observed(left.identity))
+    hits = llama_server.cache_hits(left.lines)
     complete = any(reading.known(said.metrics, name) for name in said.metrics)
-    if not complete:
-        problems.append("the report holds none of the figures")
-    return Answer(
-        metrics,
-        reading.observed(identity | said.facts),
+    return left.answer(
+        said,
+        {**said.metrics, **left.printed.metrics, **hits},
+        () if complete else ("the report holds none of the figures",),
         complete=complete,
-        problems=tuple(problems),
-        notes=(*said.notes, *server_pages.answered(server)),
-        samples=said.samples,
-        deviations=said.deviations,
         load=_load(said),
     )
 

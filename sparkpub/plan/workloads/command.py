@@ -20,6 +20,7 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared, MetricName, MetricValue, Title, Unit
 from sparkpub.tools import reading
 from sparkpub.tools.language import of_tools
+from sparkpub.tools.where import at
 
 FileRole = Literal["report", "requests", "iterations", "output"]
 FileName = Annotated[
@@ -192,7 +193,7 @@ def parse(
 def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | None:
     content = {**files, "log": log}.get(item.place, b"")
     if item.json_path is not None:
-        return reading.number(reading.at(reading.json_value(content), item.json_path))
+        return reading.number(at(reading.json_value(content), item.json_path))
     assert item.regex is not None
     pattern = patterns.compiled(item.regex)
     found = reading.search(reading.lines(content), pattern, first=item.take == "first")

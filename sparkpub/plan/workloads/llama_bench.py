@@ -7,7 +7,7 @@ import knows of no warm-up: there all repetitions count, as they do in the tool'
 first repetition that stands apart looks at them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -131,7 +131,7 @@ def parse(
         reading.observed(found.facts),
         said_at=_said_at(tests[0]),
         complete=any(reading.known(found.metrics, name) for name in _RATES),
-        problems=(*found.problems, *_missing(found.document, options)),
+        problems=(*found.problems, *_missing(tests, found.document, options)),
         notes=found.notes,
         samples=found.samples,
     )
@@ -145,7 +145,9 @@ def _said_at(test: Mapping[str, Any]) -> datetime | None:
 
 
 def _missing(
-    said: Mapping[str, Any], options: LlamaBenchOptions | None
+    tests: Sequence[Mapping[str, Any]],
+    said: Mapping[str, Any],
+    options: LlamaBenchOptions | None,
 ) -> Iterator[str]:
     """Tests and repetitions that were asked for and are not there."""
     if options is None:
@@ -155,7 +157,7 @@ def _missing(
     if options.output_tokens and not said["output_tokens"]:
         yield "the test of generation is missing"
     wanted = options.repetitions + options.warmup
-    for test in said["tests"]:
+    for test in tests:
         made = len(reading.numbers(test.get("samples_ts")))
         if made != wanted:
             yield f"{made} of {wanted} repetitions in a test"

@@ -34,12 +34,12 @@ from sparkpub.plan.workloads.base import (
     payload,
 )
 from sparkpub.record import package
-from sparkpub.tools import engine, reading
+from sparkpub.tools import reading
 from sparkpub.tools.reader import ReportReading, of_tool
 from sparkpub.tools.shapes import llama_benchy as shape
 
-_DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
-_WITH_KEY = "with_key.py"
+_DRIVER, _WANTED = "llama_benchy.py", "benchy.json"
+_BESIDE = (_DRIVER, "client.py", "pages.py", "with_key.py", "prose.txt")
 _REPORT, _REQUESTS, _SERVER = "report.json", "requests.json", "server.json"
 _PROGRESS = "progress.jsonl"
 BEGINS = r"Run 1/\d+ \("
@@ -154,10 +154,7 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
         SAID_AT_ONCE,
         lambda: {
-            _DRIVER: payload(_DRIVER),
-            server_pages.PAYLOAD: payload(server_pages.PAYLOAD),
-            _WITH_KEY: payload(_WITH_KEY),
-            _TEXT: payload(_TEXT),
+            **{name: payload(name) for name in _BESIDE},
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "requests": _REQUESTS, "output": _SERVER},
@@ -170,51 +167,38 @@ def parse(
     log: bytes, files: Mapping[str, bytes], options: LlamaBenchyOptions | None
 ) -> Answer:
     """Rates from the tool's report, latencies from its events, and who answered from what the server said."""
-    report = reading.json_object(files.get("report")) or {}
-    server = reading.json_object(files.get("output")) or {}
-    said = reading.lines(log)
-    identity = engine.merged(
-        server_pages.identity(server), engine.printed(said).identity
-    )
-    identity["settings"] |= _settings(report, server, said)
+    left = clients.LeftBehind(log, files)
+    said = left.lines
+    left.identity["settings"] |= _settings(left.report, left.server, said)
     requests = reading.objects(reading.json_value(files.get("requests")))
-    document = shape.of_own_run(report, requests)
+    document = shape.of_own_run(left.report, requests)
     if document is None:
-        return no_answer(_why(said), reading.observed(identity))
+        return no_answer(_why(said), reading.observed(left.identity))
     found = ReportReading(of_tool(PACKAGE), document)
     metrics, samples = dict(found.metrics), found.samples
     begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
-    metrics |= server_pages.counted(server)
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
-    known = {name: fact for name, fact in found.facts.items() if fact is not None}
-    observed = reading.observed(identity | known)
-    problems = found.problems
+    answer = left.answer(found, metrics)
+    observed = answer.observed
+    problems = []
     if options is not None:
         if options.exact_output:
             tokens = options.output_tokens
             problems += clients.other_lengths(observed, None, tokens)
-        problems += server_pages.other_users(server, _most_tokens(options))
+        problems += server_pages.other_users(left.server, _most_tokens(options))
     load = document["benchmarks"]
     seen, asked = observed.input_tokens_mean, _asked(load)
     if seen and asked and abs(seen - asked) >= _OTHER_COUNT * asked:
         why = f"the tool took {asked} tokens a prompt, and the server counted {seen:g}"
-        metrics["prompt_throughput_tok_s"] = reading.metric(
-            "prompt_throughput_tok_s", None, "report", reason=why
-        )
-        samples.pop("prompt_throughput_tok_s", None)
+        name = "prompt_throughput_tok_s"
+        metrics[name] = reading.metric(name, None, "report", reason=why)
+        samples.pop(name, None)
     # The tool leaves out what failed, and its rates are then of a smaller load.
     complete = not load["requests"]["failed"]
     if not reading.known(metrics, "output_throughput_tok_s"):
         complete = False
         problems.append("the report holds no rate of output tokens")
-    return Answer(
-        metrics,
-        observed,
-        complete=complete,
-        problems=tuple(problems),
-        notes=(*found.notes, *server_pages.answered(server)),
-        samples=samples,
-    )
+    return left.answer(found, metrics, problems, complete=complete, samples=samples)
 
 
 def _asked(load: Mapping[str, Any]) -> int | None:

@@ -82,11 +82,15 @@ def parse(
         problems.append(
             f"the report is of size {report.get('size')!r}, not {options.size}"
         )
-    paths = {"matmul_gflop_s": "gflop_s", "matmul_time_mean_ms": "mean_ms"}
-    paths |= {name: name for name in ("device_used_before_gib", "device_used_peak_gib")}
+    figures = {
+        "matmul_gflop_s": report.get("gflop_s"),
+        "matmul_time_mean_ms": report.get("mean_ms"),
+        "device_used_before_gib": report.get("device_used_before_gib"),
+        "device_used_peak_gib": report.get("device_used_peak_gib"),
+    }
     times = reading.numbers(report.get("times_ms"))
     measured = sum(times) / 1e3 or None
-    metrics = reading.metrics_at(report, paths, "report")
+    metrics = reading.metrics(figures, "report")
     return own_answer(
         report, metrics, report | {"measured_seconds": measured}, problems, times
     )

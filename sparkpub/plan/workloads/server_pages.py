@@ -4,7 +4,7 @@ The drivers ask for the pages (`payload/pages.py`); `tools/engines/pages.yaml` s
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -30,17 +30,28 @@ _GENERATED = (
     "llamacpp:tokens_predicted_total",
 )
 """Counters of generated tokens."""
-_PROMPTS = ("vllm:prompt_tokens_total", "vllm:prompt_tokens_cached_total")
-"""Counters of prompts' tokens, and of those that were in the prefix cache."""
-_LOOKED_UP = ("vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total")
-"""The same of versions without them: tokens of a request that waits are looked up again at every step."""
-_WAITING = (
-    "vllm:e2e_request_latency_seconds_sum",
-    "vllm:request_queue_time_seconds_sum",
+_SHARES = (
+    # Of prompts' tokens, those in the prefix cache. In versions without the second pair, and least so in the first, as
+    # tokens of a request that waits are looked up again at every step.
+    (
+        "prefix_cache_hit_percent",
+        "vllm:prefix_cache_queries_total",
+        "vllm:prefix_cache_hits_total",
+    ),
+    (
+        "prefix_cache_hit_percent",
+        "vllm:prompt_tokens_total",
+        "vllm:prompt_tokens_cached_total",
+    ),
+    # Of the seconds that requests were on the server, those that they waited for their turn.
+    (
+        "queue_time_percent",
+        "vllm:e2e_request_latency_seconds_sum",
+        "vllm:request_queue_time_seconds_sum",
+    ),
 )
-"""Counters of the seconds that requests were on the server, and of those that they waited for their turn."""
-_PREEMPTED = ("vllm:num_preemptions_total",)
-_ANSWERED = ("vllm:request_success_total",)
+"""Metrics, and the counters of a whole and of the part that they are; the last pair that is there counts."""
+_PREEMPTED, _ANSWERED = "vllm:num_preemptions_total", "vllm:request_success_total"
 """Counters of requests that were taken out of the batch, and of those that were answered."""
 _CACHE = "vllm:cache_config_info"
 """A figure whose labels say how the cache is set."""
@@ -116,20 +127,18 @@ def _engine(document: Mapping[str, Any], samples: Mapping[str, Any]) -> str | No
 def _model_entry(said: Any, name: Any) -> dict[str, Any]:
     """What /v1/models says of the model measured; LM Studio says more on its own page, by the names of its loaded
     instances since 0.4."""
-    listed = reading.objects(reading.at(reading.at(said, "/api/v0/models"), "data"))
-    own = reading.at(reading.at(said, "/api/v1/models"), "models")
+    listed = reading.objects(at(at(said, "/api/v0/models"), "data"))
+    own = at(at(said, "/api/v1/models"), "models")
     for model in reading.objects(own):
         for instance in reading.objects(model.get("loaded_instances")):
             listed.append(
                 {
                     "id": instance.get("id"),
-                    "quantization": reading.at(model, "quantization.name"),
-                    "loaded_context_length": reading.at(
-                        instance, "config.context_length"
-                    ),
+                    "quantization": at(model, "quantization.name"),
+                    "loaded_context_length": at(instance, "config.context_length"),
                 }
             )
-    listed += reading.objects(reading.at(reading.at(said, pages.MODELS), "data"))
+    listed += reading.objects(at(at(said, pages.MODELS), "data"))
     found: dict[str, Any] = {}
     for entry in listed:
         if entry.get("id") == name:
@@ -140,55 +149,37 @@ def _model_entry(said: Any, name: Any) -> dict[str, Any]:
 def counted(server: Mapping[str, Any]) -> dict[str, MetricValue]:
     """What vLLM counts: the capacity of its KV cache, which it gives as blocks, how much of the prompts was in it, how
     long requests waited for their turn, and how often they lost it."""
-    hits = _share(server, _PROMPTS)
-    shares = {
-        "prefix_cache_hit_percent": _share(server, _LOOKED_UP)
-        if hits is None
-        else hits,
-        "queue_time_percent": _share(server, _WAITING),
-        "preemptions_per_request": _preempted(server),
-    }
-    return _capacity(server) | reading.metrics(
-        {name: share for name, share in shares.items() if share is not None}, "report"
-    )
-
-
-def _share(server: Mapping[str, Any], names: tuple[str, str]) -> float | None:
-    """By how many percent of the first counter the second one grew while the client ran."""
-    whole, part = (_growth(server, [name]) for name in names)
-    if not whole or part is None or not 0 <= part <= whole:
-        return None
-    return 100 * part / whole
-
-
-def _preempted(server: Mapping[str, Any]) -> float | None:
-    """Preemptions while the client ran, by the requests answered; None where there was no preemption."""
-    preempted, answered = (_growth(server, names) for names in (_PREEMPTED, _ANSWERED))
-    if not preempted or not answered or min(preempted, answered) < 0:
-        return None
-    return preempted / answered
-
-
-def _growth(server: Mapping[str, Any], names: Sequence[str]) -> float | None:
-    """By how much counters grew between the two readings of the server's metrics."""
-    before = _counter(server.get("metrics_before"), names)
-    after = _counter(server.get("metrics_after"), names)
-    return None if before is None or after is None else after - before
-
-
-def _capacity(server: Mapping[str, Any]) -> dict[str, MetricValue]:
-    samples = _samples(server.get("metrics_after"))
-    for labels, _ in samples.get(_CACHE, ()):
-        blocks = reading.number(labels.get("num_gpu_blocks"))
-        size = reading.number(labels.get("block_size"))
+    found, grown = {}, _grown(server)
+    for labels, _ in _samples(server.get("metrics_after")).get(_CACHE, ()):
+        blocks, size = (
+            reading.number(labels.get(name))
+            for name in ("num_gpu_blocks", "block_size")
+        )
         if blocks and size:
-            return reading.metrics({"kv_cache_tokens": blocks * size}, "report")
-    return {}
+            found["kv_cache_tokens"] = blocks * size
+    for name, whole, part in _SHARES:
+        if 0 <= grown.get(part, -1) <= grown.get(whole, 0) > 0:
+            found[name] = 100 * grown[part] / grown[whole]
+    if grown.get(_PREEMPTED, 0) > 0 < grown.get(_ANSWERED, 0):
+        found["preemptions_per_request"] = grown[_PREEMPTED] / grown[_ANSWERED]
+    return reading.metrics(found, "report")
+
+
+def _grown(server: Mapping[str, Any]) -> dict[str, float]:
+    """By how much each counter grew between the two readings of the server's metrics."""
+    before, after = (
+        {
+            name: sum(value for _, value in samples)
+            for name, samples in _samples(server.get(page)).items()
+        }
+        for page in ("metrics_before", "metrics_after")
+    )
+    return {name: after[name] - before[name] for name in after if name in before}
 
 
 def answered(server: Mapping[str, Any]) -> tuple[str, ...]:
     """The model's answer before the test, as a note by which the review judges it."""
-    text = reading.word(reading.at(server, "answer.text"))
+    text = reading.word(at(server, "answer.text"))
     if text is None:
         return ()
     return (f"{ANSWERED}{' '.join(text.split())[:LONGEST_ANSWER]}",)
@@ -196,23 +187,12 @@ def answered(server: Mapping[str, Any]) -> tuple[str, ...]:
 
 def other_users(server: Mapping[str, Any], most: int) -> list[str]:
     """Whether the server generated more tokens than the `most` that a run asked for."""
-    grown = _growth(server, _GENERATED)
-    if grown is None or grown <= (1 + TOKENS_TOLERANCE) * most:
+    grown = sum(_grown(server).get(name, 0.0) for name in _GENERATED)
+    if grown <= (1 + TOKENS_TOLERANCE) * most:
         return []
     return [
         f"the server generated {grown:g} tokens and this run {most} at most: others used it meanwhile"
     ]
-
-
-def _counter(page: Any, names: Sequence[str]) -> float | None:
-    """What counters of these names have counted since the server's start; None where its metrics have none of them."""
-    samples = _samples(page)
-    found = []
-    for name in names:
-        found += [value for _, value in samples.get(name, ())]
-    if not found:
-        return None
-    return sum(found)
 
 
 def _samples(page: Any) -> dict[str, list[tuple[dict[str, str], float]]]:

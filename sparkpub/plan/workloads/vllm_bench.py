@@ -26,9 +26,9 @@ from sparkpub.plan.workloads.base import (
     no_answer,
 )
 from sparkpub.record.errors import WorkloadError
-from sparkpub.record.record import MetricValue, Observed
-from sparkpub.tools import engine, reading
-from sparkpub.tools.reader import ReportReading, of_mode
+from sparkpub.record.record import MetricValue
+from sparkpub.tools import reading
+from sparkpub.tools.reader import ReportReading, read
 
 REPORT = "report.json"
 _REPORTED: Mapping[str, object] = {
@@ -216,29 +216,25 @@ def parse(
     log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None
 ) -> Answer:
     """The kind of report shows in its keys, so that an import needs no options."""
-    printed = reading.lines(log)
-    report = reading.json_object(files.get("report"))
-    server = reading.json_object(files.get("output")) or {}
-    engine_said = engine.printed(printed)
-    identity = engine.merged(server_pages.identity(server), engine_said.identity)
-    observed = _observed(report or {}, identity, printed, options)
-    if report is None:
+    left = clients.LeftBehind(log, files)
+    said = read(left.report, ("vllm-bench",))
+    if said is None:
+        observed = reading.observed(left.identity)
         return no_answer("no report from vllm bench", observed)
-    if _kind(report) == "serve" and reading.number(report.get("completed")) == 0:
+    observed = reading.observed(_facts(left, said, options))
+    if said.mode == "serve" and not said.succeeded:
         # The client ends with exit code 0 then, and reports zeros.
         return no_answer("no request succeeded", observed)
-    said = reported(report)
-    besides = _besides(report, printed, options)
-    metrics = said.metrics | besides | dict(engine_said.metrics)
-    metrics |= server_pages.counted(server)
-    if _kind(report) == "throughput":
+    besides = _besides(left, said, options)
+    metrics = {**said.metrics, **besides, **left.printed.metrics}
+    if said.mode == "throughput":
         metrics = besides | metrics  # the rate that runs are compared by comes first
-    problems = said.problems
+    problems = []
     if options is not None:
-        problems += _told_otherwise(report, options)
+        problems += _told_otherwise(left.report, options)
         lengths = options.input_tokens, options.output_tokens
         problems += clients.other_lengths(observed, *lengths)
-        problems += server_pages.other_users(server, _most_tokens(options))
+        problems += server_pages.other_users(left.server, _most_tokens(options))
     complete = any(
         reading.known(metrics, name)
         for name in ("output_throughput_tok_s", "request_latency_mean_ms")
@@ -247,14 +243,13 @@ def parse(
         problems.append(
             "the report holds neither a rate of output tokens nor a latency"
         )
-    return Answer(
+    return left.answer(
+        said,
         metrics,
-        observed,
-        said_at=_said_at(report),
+        problems,
+        observed=observed,
+        said_at=_said_at(left.report),
         complete=complete,
-        problems=tuple(problems),
-        notes=(*said.notes, *server_pages.answered(server)),
-        samples=said.samples,
     )
 
 
@@ -262,11 +257,6 @@ def _most_tokens(options: VllmBenchOptions) -> int:
     """What the requests of a run can have generated: one that tries the server, the warm-up, and what it measures."""
     warmup = 1 if options.warmup is None else options.warmup
     return (1 + warmup + options.requests) * options.output_tokens
-
-
-def reported(report: Mapping[str, Any]) -> ReportReading:
-    """What a report says by itself."""
-    return of_mode(report, "vllm-bench", _kind(report))
 
 
 def _told_otherwise(report: Mapping[str, Any], options: VllmBenchOptions) -> list[str]:
@@ -290,28 +280,23 @@ def _said_at(report: Mapping[str, Any]) -> datetime | None:
     return None
 
 
-def _kind(report: Mapping[str, Any]) -> Literal["throughput", "latency", "serve"]:
-    """The mode that wrote a report. `latencies` are batches in mode latency, and requests in mode serve since 0.32."""
-    if "elapsed_time" in report:
-        return "throughput"
-    if "completed" not in report and ("latencies" in report or "avg_latency" in report):
-        return "latency"
-    return "serve"
-
-
 def _besides(
-    report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None
+    left: clients.LeftBehind, said: ReportReading, options: VllmBenchOptions | None
 ) -> dict[str, MetricValue]:
     """What the report does not say, and its log or its options do."""
-    match _kind(report):
-        case "latency":
-            return _rate_of_batches(report, options)
-        case "throughput":
-            # The report counts prompt and output tokens together; only a printed line counts the output alone.
-            rate = rf"Throughput:.*?{_NUMBER} output tokens/s"
-            found = {"output_throughput_tok_s": reading.search(printed, rate)}
-            return reading.metrics(found, "log")
-    return _cache_hits(printed) | llama_server.cache_hits(_measured(printed))
+    if said.mode == "serve":
+        return _cache_hits(left.lines) | llama_server.cache_hits(_measured(left.lines))
+    name = "output_throughput_tok_s"
+    if said.mode == "throughput":
+        # The report counts prompt and output tokens together; only a printed line counts the output alone.
+        rate = rf"Throughput:.*?{_NUMBER} output tokens/s"
+        return reading.metrics({name: reading.search(left.lines, rate)}, "log")
+    batches = reading.numbers(left.report.get("latencies"))
+    if options is None or not sum(batches):
+        return {}
+    # The report lacks the size of a batch.
+    tokens = options.batch_size * options.output_tokens * len(batches)
+    return reading.metrics({name: tokens / sum(batches)}, "report")
 
 
 def _measured(printed: list[str]) -> list[str]:
@@ -344,33 +329,28 @@ def printed(log: bytes) -> dict[str, tuple[float, float]]:
     return reading.printed(log, rates) | reading.printed(log, duration, scale=1e3)
 
 
-def _rate_of_batches(
-    report: Mapping[str, Any], options: VllmBenchOptions | None
-) -> dict[str, MetricValue]:
-    """The rate of output tokens, for which the report lacks the size of a batch."""
-    seconds = [value for value in reading.numbers(report.get("latencies")) if value]
-    if options is None or not seconds:
-        return {}
-    rate = options.batch_size * options.output_tokens * len(seconds) / sum(seconds)
-    return reading.metrics({"output_throughput_tok_s": rate}, "report")
-
-
-def _observed(
-    report: Mapping[str, Any],
-    identity: Mapping[str, Any],
-    printed: list[str],
-    options: VllmBenchOptions | None,
-) -> Observed:
-    """What the engine says of itself, and what the report counts. A client's report alone does not say what served it:
+def _facts(
+    left: clients.LeftBehind, said: ReportReading, options: VllmBenchOptions | None
+) -> dict[str, Any]:
+    """What the report counts, and what the engine says of itself. A client's report alone does not say what served it:
     its backend `vllm` is the usual protocol of many servers."""
-    told = {"model_path": reading.word(report.get("model_id"))}
-    if report and _kind(report) != "serve":
-        told["engine"] = "vLLM"
-    said = told | dict(identity) | _counted(report, printed, options)
-    if options is not None and options.mode != "serve":
-        said.setdefault("batch_size", options.batch_size)
-    said["settings"] = {**said.get("settings", {}), **_foreign_tokenizer(report)}
-    return reading.observed(said)
+    facts, requests = said.facts, said.facts.get("requests")
+    if said.mode != "serve":
+        facts["engine"] = "vLLM"
+        facts["batch_size"] = None if options is None else options.batch_size
+    if said.mode == "throughput" and requests:
+        for side, word in (("input", "prompt"), ("output", "output")):
+            line = rf"Total num {word} tokens:\s+{_NUMBER}"
+            total = reading.number(reading.search(left.lines, line))
+            facts[f"{side}_tokens_mean"] = None if total is None else total / requests
+    if said.mode == "latency":
+        batches = reading.numbers(left.report.get("latencies"))
+        facts["measured_seconds"] = sum(batches) or None  # one after the other
+        if options is not None:
+            facts["requests"] = len(batches) * options.batch_size or None
+    found = facts | left.identity
+    found["settings"] = {**found["settings"], **_foreign_tokenizer(left.report)}
+    return found
 
 
 def _foreign_tokenizer(report: Mapping[str, Any]) -> dict[str, str]:
@@ -382,22 +362,3 @@ def _foreign_tokenizer(report: Mapping[str, Any]) -> dict[str, str]:
         return {}
     own, other = (set(re.findall("[a-z]{3,}", name.lower())) for name in (model, used))
     return {} if own & other else {"tokenizer": f"{used}, of another model"}
-
-
-def _counted(
-    report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None
-) -> dict[str, Any]:
-    """Requests that were answered, their tokens, and how long they took."""
-    facts = reported(report).facts
-    requests = facts.get("requests")
-    if _kind(report) == "throughput" and requests:
-        for side, word in (("input", "prompt"), ("output", "output")):
-            said = reading.search(printed, rf"Total num {word} tokens:\s+{_NUMBER}")
-            total = reading.number(said)
-            facts[f"{side}_tokens_mean"] = None if total is None else total / requests
-    if _kind(report) == "latency":
-        batches = reading.numbers(report.get("latencies"))
-        if options is not None:
-            facts["requests"] = len(batches) * options.batch_size or None
-        facts["measured_seconds"] = sum(batches) or None  # one after the other
-    return facts

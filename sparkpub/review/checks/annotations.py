@@ -26,14 +26,11 @@ def of_review(review: Review) -> Iterator[str]:
         level = _LEVELS[finding.severity]
         if review.acknowledgement(finding):
             level = "notice"
-        properties = {
-            "file": _in_repository(_file(review, finding)),
-            "title": finding.check,
-        }
+        about = {"file": _file(review, finding), "title": finding.check}
         line = finding.evidence.get("line")
         if isinstance(line, int):
-            properties["line"] = str(line)
-        yield annotation(level, properties, finding.message)
+            about["line"] = str(line)
+        yield annotation(level, about, finding.message)
 
 
 def of_error(error: SparkpubError) -> Iterator[str]:
@@ -44,36 +41,30 @@ def of_error(error: SparkpubError) -> Iterator[str]:
 
 def annotation(level: str, properties: Mapping[str, str], message: str) -> str:
     """One workflow command."""
-    told = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{level} {told}::{_data(message)}"
+    told = ",".join(
+        f"{name}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}"
+        for name, value in properties.items()
+    )
+    return f"::{level} {told}::{_escaped(message)}"
 
 
-def _file(review: Review, finding: Finding) -> Path:
-    """The file a finding is about: a page, a record, else the campaign's file."""
-    if "file" in finding.evidence and finding.run is None:
-        return Path(str(finding.evidence["file"]))
-    run = review.dataset.by_id.get(finding.run or "")
-    if run is not None:
-        return run.path
-    data = review.dataset.campaigns.get(finding.campaign)
-    if data is not None:
-        return data.folder / CAMPAIGN_FILE
-    return review.dataset.folder / finding.campaign / CAMPAIGN_FILE
-
-
-def _in_repository(path: Path) -> str:
-    """The path from the root of the repository that holds it, as GitHub names files; as it is outside of one."""
-    whole = path.absolute()
-    for folder in whole.parents:
-        if (folder / ".git").exists():
-            return whole.relative_to(folder).as_posix()
-    return str(path)
-
-
-def _data(text: str) -> str:
+def _escaped(text: str) -> str:
     text = outside.plain(text)
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _file(review: Review, finding: Finding) -> str:
+    """The file a finding is about, a page, a record, else the campaign's file: from the root of the repository that
+    holds it, as GitHub names files; as it is outside of one."""
+    data = review.dataset.campaigns.get(finding.campaign)
+    folder = review.dataset.folder / finding.campaign if data is None else data.folder
+    path = folder / CAMPAIGN_FILE
+    if finding.run is not None:
+        path = review.dataset.by_id[finding.run].path
+    elif "file" in finding.evidence:
+        path = Path(str(finding.evidence["file"]))
+    whole = path.absolute()
+    for above in whole.parents:
+        if (above / ".git").exists():
+            return whole.relative_to(above).as_posix()
+    return str(path)

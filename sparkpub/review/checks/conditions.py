@@ -4,7 +4,7 @@ its own and whole. Events that were noted meanwhile count beside the samples, wh
 import json
 import math
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from statistics import fmean, median
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy as np
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record import telemetry
-from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import AskedOfRun, Check
@@ -69,12 +68,6 @@ HELD_CLOCK_SHARE = Threshold(
     "slowdown temperature, whatever its driver says (a DGX Spark at 92 °C had 850 MHz), else a lock where neither "
     "power nor heat does. In real runs at less than full power it was 0.98 at least.",
 )
-MEMORY_CLOCK_SHARE = Threshold(
-    "memory clock share",
-    0.95,
-    "Below this share of the catalogue's memory clock under load, decoding is slower than on such a machine. In real "
-    "runs it was 1.",
-)
 THROTTLED_SHARE = Threshold(
     "throttled share",
     0.01,
@@ -94,11 +87,6 @@ LEAK_SECONDS = Threshold(
     "leak seconds",
     60.0,
     "The least stretch of the measured phase that shows a leak: garbage is collected more often than once a minute.",
-)
-SAMPLER_TOLERANCE = Threshold(
-    "sampler tolerance",
-    1e-3,
-    "Allowed relative difference between a recorded figure and its samples, which have six digits.",
 )
 OVERRUN_SECONDS = Threshold(
     "overrun seconds",
@@ -128,7 +116,7 @@ LOAD_SAMPLES = 5
 """Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
 
 
-NONE = Samples({name: np.empty(0) for name in COLUMNS}, {})
+NONE = Samples({name: np.empty(0) for name in COLUMNS})
 """The telemetry of a run that has none: nothing shows in it."""
 
 
@@ -141,22 +129,12 @@ def _events(stored: Stored, *kinds: str) -> list[str]:
 
 
 def _unmet(stored: Stored, *words: str) -> Iterator[str]:
-    """Gates of those names that let the run start although their condition was not met, by what they say or by the
-    last reading."""
+    """Gates of those names that let the run start although their condition was not met, with the last reading."""
     for gate in stored.record.gates:
-        wanted, read = gate.wanted, gate.readings[-1].value if gate.readings else None
-        is_met = gate.met is not False
-        if (
-            gate.met
-            and isinstance(read, int | float)
-            and isinstance(wanted, int | float)
-        ):
-            sign = {"max": 1, "min": -1}.get(gate.name[:3], 0)
-            is_met = sign * (read - wanted) <= 0
-        if not is_met and any(word in gate.name for word in words):
-            said = "" if read is None else f" and read {read}"
+        if gate.met is False and any(word in gate.name for word in words):
+            read = f" and read {gate.readings[-1].value}" if gate.readings else ""
             name = gate.name.replace("_", " ")
-            yield f"{name} wanted {wanted} {gate.unit}".strip() + said
+            yield f"{name} wanted {gate.wanted} {gate.unit}".strip() + read
 
 
 # -- heat and clocks ---------------------------------------------------------------------------------------------
@@ -209,12 +187,6 @@ def _hot(view: View, stored: Stored) -> Iterator[str]:
         )
 
 
-def _clock(view: View, stored: Stored) -> float | None:
-    """The SM clock under load in MHz, by the samples, else by the record."""
-    recorded = stored.record.value("gpu_clock_sm_mean_mhz")
-    return _samples(view, stored).clock(_SM) or recorded
-
-
 def _highest_clock(stored: Stored) -> float | None:
     """What the matrix set, else what the GPU can do by its driver or the catalogue, in MHz."""
     locked = stored.record.machine.clocks_locked_mhz
@@ -226,7 +198,8 @@ def _stuck(view: View, stored: Stored) -> Iterator[str]:
     if any(_hot(view, stored)):
         return
     samples, limit = _samples(view, stored), _highest_clock(stored)
-    clock = _clock(view, stored)
+    recorded = stored.record.value("gpu_clock_sm_mean_mhz")
+    clock = samples.clock(_SM) or recorded
     # Neither power nor heat held the clock in any sample, by the driver's word.
     is_free = len(samples.known("gpu_throttle_reasons")) and not _share_under_load(
         samples, _SLOWDOWN | POWER_CAP
@@ -236,10 +209,6 @@ def _stuck(view: View, stored: Stored) -> Iterator[str]:
         yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
     else:
         yield from _events(stored, "slow-clock")[:1]
-    usual = getattr(machine_of(stored.record), "memory_clock_mhz", None)
-    of_memory = samples.clock("gpu_clock_mem_mhz")
-    if of_memory is not None and usual and of_memory < MEMORY_CLOCK_SHARE * usual:
-        yield f"{of_memory:.0f} MHz of the memory, of {usual:.0f} MHz"
 
 
 def _less_than_the_gpu(_view: View, stored: Stored) -> Iterator[str]:
@@ -249,7 +218,7 @@ def _less_than_the_gpu(_view: View, stored: Stored) -> Iterator[str]:
         limit, usual = gpu.power_limit_watt, gpu.power_default_watt
         if gpu.mig and "MIG-" not in json.dumps(record.requested.environment):
             yield f"a slice of {gpu.name} (MIG)"
-        if None not in (limit, usual) and limit < 0.99 * usual:  # type: ignore[operator]
+        if limit and usual and limit < 0.99 * usual:
             yield f"{gpu.name} was limited to {limit:g} W of {usual:g} W"
 
 
@@ -275,13 +244,12 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
 def _tenants(view: View, stored: Stored) -> Iterator[str]:
     """Memory or load that was on the GPU before the run."""
     record, samples = stored.record, _samples(view, stored)
-    used, total = _used_before(stored), memory_gib(record)
-    if used is not None and not record.machine.unified_memory:
-        usual = view.once(_usually_used)
-        if used > usual + TENANT_GIB:
-            yield f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
-        elif total and used > TENANT_SHARE * total:
-            yield f"{used:.2f} of {total:.0f} GiB were in use before it"
+    used, usual = _used_before(stored), view.once(_usually_used)
+    if record.machine.unified_memory:
+        used = None
+    share = TENANT_SHARE * (memory_gib(record) or math.inf)
+    if used is not None and used > min(usual + TENANT_GIB, share):
+        yield f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
     idle = samples.known("gpu_utilization_percent", samples.times < 0)
     if len(idle) and np.median(idle) >= TENANT_LOAD_PERCENT:
         yield f"the GPU was {np.median(idle):.0f} % busy before it"
@@ -301,8 +269,7 @@ def _begins_alone(stored: Stored) -> bool:
 def _usually_used(view: View) -> float:
     """GPU memory in use before the runs of a campaign, in GiB."""
     before = [_used_before(run) for run in view.happened if _begins_alone(run)]
-    known = [used for used in before if used is not None]
-    return median(known) if known else 0.0
+    return median([used for used in before if used is not None] or [0.0])
 
 
 def _used_before(stored: Stored) -> float | None:
@@ -325,7 +292,7 @@ def _complaints(_view: View, stored: Stored) -> Iterator[str]:
 
 
 def _leaks(view: View, stored: Stored) -> Iterator[str]:
-    """What leaked in a run: as it was noted meanwhile, and what the samples of its measured phase show besides.
+    """What leaked in a run: as it was noted, else what the samples of its measured phase show.
 
     Loading a model and warming up may well take more and more memory: where nothing says when the measurement began,
     the samples say nothing either. Neither do imported ones, of a machine of which nobody knows what else ran there.
@@ -333,24 +300,22 @@ def _leaks(view: View, stored: Stored) -> Iterator[str]:
     noted = _events(stored, "leak")
     yield from noted
     samples, phase = _samples(view, stored), measured_phase(stored.record)
-    is_own = stored.record.plan.order != "as-published"
-    if phase is None or not is_own:
+    if noted or phase is None or stored.record.plan.order == "as-published":
         return
-    places = samples.within(phase)
-    for signal, values in _memory(samples).items():
-        known = places & ~np.isnan(values)
+    for signal, (column, sign) in MEMORY.items():
+        values = sign * samples.columns[column]
+        known = samples.within(phase) & ~np.isnan(values)
         found = growth(samples.times[known], values[known])
-        if found is not None and not any(text.startswith(signal) for text in noted):
+        if found is not None:
             yield f"{signal} {found}"
 
 
-def _memory(samples: Samples) -> dict[str, Floats]:
-    """Memory in GiB by signal. Used memory is what MemAvailable lost."""
-    return {
-        "memory in use on the machine": -samples.columns["mem_available_gib"],
-        "memory of the run's processes": samples.columns["processes_pss_gib"],
-        "GPU memory in use": samples.columns["gpu_memory_used_gib"],
-    }
+MEMORY = {
+    "memory in use on the machine": ("mem_available_gib", -1),
+    "memory of the run's processes": ("processes_pss_gib", 1),
+    "GPU memory in use": ("gpu_memory_used_gib", 1),
+}
+"""By signal the column in GiB and its sign: used memory is what MemAvailable lost."""
 
 
 def growth(times: Floats, gib: Floats) -> str | None:
@@ -380,16 +345,6 @@ def growth(times: Floats, gib: Floats) -> str | None:
 # -- the telemetry itself ----------------------------------------------------------------------------------------
 
 
-def _lost_samples(view: View, stored: Stored) -> Iterator[str]:
-    sampled = [
-        name
-        for name, value in stored.record.metrics.items()
-        if value.source == "sampler" and value.value is not None
-    ]
-    if sampled and view.evidence.of(stored).samples is None:
-        yield from first_of([view.metrics[name].label for name in sampled], "figures")
-
-
 def _silence(view: View, stored: Stored) -> Iterator[str]:
     """The longest time without a sample, where it is too long."""
     samples, matrix = view.evidence.of(stored).samples, view.campaign.matrix
@@ -405,21 +360,13 @@ def _silence(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _foreign(view: View, stored: Stored) -> Iterator[str]:
-    """The first thing that shows that samples are not those of a run."""
-    samples = _samples(view, stored)
-    if len(samples.times):
-        yield from islice(_of_another_run(stored.record, samples), 1)
-
-
-def _of_another_run(record: Record, samples: Samples) -> Iterator[str]:
-    lasted, end, phase = (
-        record.duration_seconds,
-        samples.times[-1],
-        measured_phase(record),
-    )
+    """What shows that samples are not those of a run: they go on after it, or the GPU did nothing while it measured."""
+    samples, phase = _samples(view, stored), measured_phase(stored.record)
+    end = samples.times.max(initial=0)
+    lasted = stored.record.duration_seconds
     if lasted is not None and end > lasted + OVERRUN_SECONDS:
         yield f"it continues to second {end:.0f}, and the run was over after {lasted:.0f} s"
-    if phase is not None:
+    elif phase is not None and end:
         within = samples.within(phase)
         load = samples.known("gpu_utilization_percent", within)
         is_long = phase.end_seconds - phase.start_seconds > 2 * samples.interval
@@ -427,14 +374,6 @@ def _of_another_run(record: Record, samples: Samples) -> Iterator[str]:
             yield "no sample lies within the measured phase"
         if len(load) >= LOAD_SAMPLES and load.max() < REST_PERCENT:
             yield f"the GPU was at rest throughout the measured phase ({load.max():.0f} % at most)"
-    for name, given in samples.metrics.items():
-        value = record.metrics.get(name)
-        recorded = value.value if value and value.source == "sampler" else None
-        if recorded is not None and not any(
-            math.isclose(recorded, again, rel_tol=SAMPLER_TOLERANCE, abs_tol=1e-6)
-            for again in given
-        ):
-            yield f"the record has {name} = {recorded:.6g}, but the samples give {given[0]:.6g}"
 
 
 CHECKS = (
@@ -470,7 +409,7 @@ CHECKS = (
         ("warning",),
         "Did the GPU reach its normal clock?",
         asked=(AskedOfRun(_stuck, "ran with a slow clock"),),
-        thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE, MEMORY_CLOCK_SHARE),
+        thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE),
         remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
     ),
     Check(
@@ -509,10 +448,6 @@ CHECKS = (
         ("warning",),
         "Is the telemetry complete?",
         asked=(
-            AskedOfRun(
-                _lost_samples,
-                "has|have figures of the sampler, and its samples are gone",
-            ),
             AskedOfRun(_silence, "had gaps in the telemetry, so peaks may be missing"),
         ),
         thresholds=(TELEMETRY_GAP_INTERVALS,),
@@ -528,7 +463,7 @@ CHECKS = (
                 _foreign, "has|have telemetry that cannot belong to the run", "error"
             ),
         ),
-        thresholds=(SAMPLER_TOLERANCE, OVERRUN_SECONDS, REST_PERCENT),
+        thresholds=(OVERRUN_SECONDS, REST_PERCENT),
         remedy="Quarantine the runs, or import them without this telemetry.",
     ),
 )

@@ -1,12 +1,12 @@
 """Whether runs are independent of each other, within a campaign and between campaigns: copies, and two at once on one
 GPU or one host."""
 
-import hashlib
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
+from operator import itemgetter
 
 from sparkpub.record.metrics import TIMED_UNITS
 from sparkpub.record.record import Record
@@ -43,27 +43,18 @@ def _marks(record: Record) -> Iterator[tuple[str, str]]:
     """What no two runs share, in words, with a digest of it. The first that matches is reported."""
     is_own = record.plan.order != "as-published"  # a published file may hold many runs
     for item in record.evidence if is_own else ():
-        if item.role in _OWN_TO_A_RUN or (
-            item.role == "log" and item.bytes >= LOG_BYTES
-        ):
+        is_long = item.role == "log" and item.bytes >= LOG_BYTES
+        if is_long or item.role in _OWN_TO_A_RUN:
             yield f"their {item.role}", item.sha256
     # Clocks hardly show the same twice. The figures of the sampler are in its file.
-    figures = {
-        name: value.value
+    figures = sorted(
+        (name, value.value)
         for name, value in record.metrics.items()
         if value.unit in TIMED_UNITS and value.source != "sampler" and value.value
-    }
-    digits = [repr(value).replace(".", "").strip("-0") for value in figures.values()]
-    told, start = repr(sorted(figures.items())), record.started.value.rstrip("Z")
+    )
+    digits = [repr(value).replace(".", "").strip("-0") for _, value in figures]
     if sum(max(0, len(each) - 3) for each in digits) >= EXACT_DIGITS:
-        yield "all their figures", _digest(told)
-    elif figures and not start.endswith("T00:00:00"):  # more than a date
-        # No two runs of a cell begin in the same second.
-        yield "their start and all their figures", _digest(record.cell, start, told)
-
-
-def _digest(*parts: object) -> str:
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+        yield "all their figures", repr(figures)
 
 
 def dependent(kept: Recorded) -> Iterator[Finding]:
@@ -84,67 +75,56 @@ def dependent(kept: Recorded) -> Iterator[Finding]:
 
 def _copies(kept: Recorded) -> Iterator[Clash]:
     """Runs that share what no two do. The copy is what came to this branch of git later, if git knows it."""
-    groups: dict[tuple[str, str], list[Stored]] = defaultdict(list)
-    for run, marks in kept:
-        for mark in marks:
-            groups[mark].append(run)
-    shared = {mark: runs for mark, runs in groups.items() if len(runs) > 1}
-    arrived = _arrivals([run for runs in shared.values() for run in runs])
+    marks = ((mark, run) for run, marks in kept for mark in marks)
+    shared = {
+        mark: [run for _, run in both]
+        for mark, both in grouped(marks, itemgetter(0)).items()
+        if len(both) > 1
+    }
+    folders = {run.path.parent.parent for runs in shared.values() for run in runs}
+    known = {folder: committed.arrivals(folder) for folder in folders}
+
+    def arrived(run: Stored) -> float:
+        """When its record came to the branch at hand, as a number; infinite where no commit has it."""
+        folder = run.path.parent.parent
+        name = run.path.relative_to(folder).as_posix()
+        return known[folder].get(name, math.inf)
+
     told: set[str] = set()
     for (what, _), runs in shared.items():
-        runs.sort(key=lambda run: (arrived[run.path], run.record.started.value))
+        runs.sort(key=lambda run: (arrived(run), run.record.started.value))
         for one, other in pairwise(runs):
-            if other.run_id in told:
-                continue
-            told.add(other.run_id)
-            detail = f"it shares {what} with {one.run_id}"
-            is_known = arrived[one.path] < arrived[other.path]
-            if one.record.campaign != other.record.campaign and not is_known:
-                detail += ", and git does not know which of them came first"
-            yield one, other, detail
-
-
-def _arrivals(runs: Sequence[Stored]) -> Mapping[Path, float]:
-    """When the record of each run came to the branch at hand, as a number; infinite where no commit has it."""
-    found: dict[Path, float] = {}
-    for data, own in grouped(runs, lambda run: run.path.parent.parent).items():
-        known = committed.arrivals(data)
-        for run in own:
-            name = run.path.relative_to(data).as_posix()
-            found[run.path] = known.get(name, float("inf"))
-    return found
+            if other.run_id not in told:
+                told.add(other.run_id)
+                detail = f"it shares {what} with {one.run_id}"
+                is_known = arrived(one) < arrived(other)
+                if one.record.campaign != other.record.campaign and not is_known:
+                    detail += ", and git does not know which of them came first"
+                yield one, other, detail
 
 
 def _at_once(runs: Iterable[Stored]) -> Iterator[Clash]:
-    """Runs that began before another one was over: on the same GPU, or as another machine's on the same host, whose
-    processors, memory and power they share. In a zone that nobody knows, only runs of one campaign are compared."""
+    """Runs that began before another one on the same GPU was over. In a zone that nobody knows, only runs of one
+    campaign are compared."""
     sharing: dict[tuple[object, ...], list[Stored]] = defaultdict(list)
     for run in runs:
         machine, started = run.record.machine, run.record.started
         zone = started.zone if started.zone == "utc" else run.record.campaign
         if machine.id is not None and _ended(run) is not None:
-            sharing[zone, machine.id, *(gpu.id for gpu in machine.gpus)].append(run)
-            if machine.boot is not None:
-                sharing[zone, None, machine.boot].append(run)
-    for (_, machine_id, *_), alike in sharing.items():
-        for one, other, detail in _overlapping(alike):
-            if machine_id or one.record.machine.id != other.record.machine.id:
-                yield one, other, detail
-
-
-def _overlapping(runs: list[Stored]) -> Iterator[Clash]:
-    """Runs that began before one of those before them was over."""
-    runs.sort(key=_began)
-    last, end = runs[0], _ended(runs[0])
-    for run in runs[1:]:
-        later = _ended(run)
-        assert end is not None
-        assert later is not None
-        early = (end - _began(run)).total_seconds()
-        if early > CLOCK_SECONDS:
-            yield last, run, f"it started {early:.0f} s before {last.run_id} was over"
-        if later > end:
-            last, end = run, later
+            gpus = tuple(gpu.id for gpu in machine.gpus)
+            sharing[zone, machine.id, gpus].append(run)
+    for alike in sharing.values():
+        last, *later = sorted(alike, key=_began)
+        for run in later:
+            end = _ended(last) or _began(last)
+            early = (end - _began(run)).total_seconds()
+            if early > CLOCK_SECONDS:
+                yield (
+                    last,
+                    run,
+                    f"it started {early:.0f} s before {last.run_id} was over",
+                )
+            last = max(last, run, key=lambda each: _ended(each) or _began(each))
 
 
 def _began(run: Stored) -> datetime:

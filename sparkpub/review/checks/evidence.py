@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from sparkpub.plan.workloads import WORKLOADS, command, llama_benchy, parser_of
 from sparkpub.plan.workloads.base import MEASURING, Answer
 from sparkpub.plan.workloads.vllm_bench import CLIENT_BEGINS
-from sparkpub.record import outside, sampled_metrics, telemetry
+from sparkpub.record import outside, telemetry
 from sparkpub.record.record import Evidence, Phase, Record
 from sparkpub.record.store import EVIDENCE_CAP, Stored
 from sparkpub.record.telemetry import Telemetry
@@ -115,13 +115,9 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A run's telemetry: of each column a number per sample, NaN where the sensor gave nothing.
-
-    `metrics` holds the figures that records take from the sampler, computed again by each of their definitions.
-    """
+    """A run's telemetry: of each column a number per sample, NaN where the sensor gave nothing."""
 
     columns: Mapping[str, Floats]
-    metrics: Mapping[str, tuple[float, ...]]
 
     @property
     def times(self) -> Floats:
@@ -165,8 +161,7 @@ class Examined:
     @cached_property
     def samples(self) -> Samples | None:
         """Read when they are first asked for: whether the run happened is known without them."""
-        record = self.stored.record
-        item = record.file("telemetry")
+        item = self.stored.record.file("telemetry")
         if item is None:
             return None
         try:
@@ -174,10 +169,7 @@ class Examined:
         except (OSError, outside.UnfitError):
             return None
         table = telemetry.parse(content.decode("utf-8", errors="replace"))
-        figures = sampled_metrics.by_every_definition(
-            table, record.duration_seconds, measured_phase(record)
-        )
-        return Samples(_columns(table), figures)
+        return Samples(_columns(table))
 
 
 class EvidenceReader:

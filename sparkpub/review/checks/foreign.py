@@ -1,7 +1,6 @@
 """What lies in a data folder and is no part of a campaign: other programs obey some files, whoever brought them."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from os import DirEntry
 from pathlib import Path
@@ -16,6 +15,7 @@ from sparkpub.record.store import (
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import Dataset
+from sparkpub.review.grouping import grouped
 
 
 class ForeignKind(NamedTuple):
@@ -26,18 +26,8 @@ class ForeignKind(NamedTuple):
     so: str
 
 
-_REPOSITORY = ForeignKind(
-    "error",
-    "a git repository in the place of data",
-    "Git runs the programs that its configuration names",
-)
 _LINK = ForeignKind("error", "a link", "Links are not followed here")
-_DEVICE = ForeignKind(
-    "error", "neither a file nor a folder", "Whoever opens it may wait for ever"
-)
-_SETTINGS = ForeignKind(
-    "error", "settings of git", "They change what git does with the data"
-)
+_OF_GIT = ForeignKind("error", "what git obeys", "It changes what git does here")
 _OTHER = ForeignKind("info", "named by no record", "Nothing here reads it")
 
 _ABOUT = re.compile(
@@ -45,9 +35,8 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 """Names of what keeps an empty folder in git, of what a collector locks, and of what says where data come from."""
-_OF_A_REPOSITORY = frozenset({"head", "objects", "refs"})
-"""By which git takes a folder for a repository (gitrepository-layout(5)). Some file systems know no capitals."""
-_OF_GIT = frozenset({".gitmodules", ".gitattributes"})
+_OBEYED = frozenset({".gitmodules", ".gitattributes", "head"})
+"""Settings, and the sign of a repository (gitrepository-layout(5)). Some file systems know no capitals."""
 _LISTED = 3
 """Names that a message lists."""
 
@@ -55,68 +44,56 @@ _LISTED = 3
 def foreign_files(dataset: Dataset) -> Iterator[Finding]:
     """One finding for each kind of foreign file in each campaign, and for each kind of those that are in none."""
     folders = {campaign.folder.parent for campaign in dataset.campaigns.values()}
-    for data in sorted(
-        {folder for folder in folders | {dataset.folder} if folder.is_dir()}
-    ):
-        found: dict[tuple[str | None, ForeignKind], list[str]] = defaultdict(list)
-        for path, kind in _foreign(dataset, data):
-            name = path.relative_to(data)
-            campaign = name.parts[0] if name.parts[0] in dataset.campaigns else None
-            found[campaign, kind].append(name.as_posix())
-        for (campaign, kind), names in found.items():
+    for data in sorted(filter(Path.is_dir, folders | {dataset.folder})):
+        found = grouped(_foreign(dataset, data), lambda each: each[:2])
+        for (campaign, kind), files in found.items():
+            names = [name for *_, name in files]
             about = campaign or names[0].partition("/")[0]
             more = len(names) - _LISTED
-            listed = ", ".join(names[:_LISTED]) + (
-                f" and {more} more" if more > 0 else ""
-            )
+            listed = ", ".join(names[:_LISTED]) + f" and {more} more" * (more > 0)
             text = f"No part of a campaign: {listed} ({kind.what}). {kind.so}."
-            evidence = {"what": kind.what, "files": names}
             yield Finding(
-                "foreign-file", kind.severity, about, None, None, text, evidence
+                "foreign-file",
+                kind.severity,
+                about,
+                None,
+                None,
+                text,
+                {"what": kind.what, "files": names},
             )
 
 
-def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, ForeignKind]]:
-    """What lies in a data folder and does not belong there, by name."""
-    known = {file for run in dataset.runs for file in run.files}
-    # Who compares two folders loads the campaigns that differ.
-    looked_at = {*dataset.campaigns, *dataset.damage}
+def _foreign(
+    dataset: Dataset, data: Path
+) -> Iterator[tuple[str | None, ForeignKind, str]]:
+    """What lies in a data folder and does not belong there: its campaign, its kind and its name."""
     campaigns = campaign_folders(data)
-    skipped = {folder.name for folder in campaigns} - looked_at
+    own = {file for run in dataset.runs for file in run.files}
+    own |= {folder / CAMPAIGN_FILE for folder in campaigns}
     # Nothing tells which evidence belongs to a record that could not be read.
     unread = {
-        folder for folder in campaigns if not known.issuperset(record_paths(folder))
+        folder for folder in campaigns if not own.issuperset(record_paths(folder))
     }
-    names: dict[Path, set[str]] = defaultdict(set)
+    # Who compares two folders loads the campaigns that differ.
+    looked_at = {*dataset.campaigns, *dataset.damage}
+    skipped = {folder.name for folder in campaigns} - looked_at
     for entry in everything(data):
         path = Path(entry.path)
-        folder = path.parent
-        if path.relative_to(data).parts[0] in skipped:
-            continue
-        names[folder].add(entry.name.lower())
-        if names[folder] >= _OF_A_REPOSITORY:
-            yield folder / "HEAD", _REPOSITORY
-            names[folder].clear()  # it is told once
+        name = path.relative_to(data)
         kind = _kind(entry)
-        is_of_campaign = folder in unread or path in known
-        is_campaign = folder.parent == data and entry.name == CAMPAIGN_FILE
-        if kind is not None and (
-            kind is not _OTHER or not (is_of_campaign or is_campaign)
-        ):
-            yield path, kind
+        belongs = kind is _OTHER and (path in own or path.parent in unread)
+        if kind and not belongs and name.parts[0] not in skipped:
+            is_known = name.parts[0] in dataset.campaigns
+            yield name.parts[0] if is_known else None, kind, name.as_posix()
 
 
 def _kind(entry: DirEntry[str]) -> ForeignKind | None:
     """What is wrong with an entry of a data folder that no record names; None where nothing is."""
     if entry.is_symlink():
         return _LINK
-    if entry.is_dir():
-        return None
-    if not entry.is_file():
-        return _DEVICE
-    if entry.name.lower() in _OF_GIT:
-        return _SETTINGS
-    return None if _ABOUT.fullmatch(entry.name) else _OTHER
+    if entry.name.lower() in _OBEYED and entry.is_file():
+        return _OF_GIT
+    return None if entry.is_dir() or _ABOUT.fullmatch(entry.name) else _OTHER
 
 
 CHECKS = (

@@ -1,16 +1,17 @@
 """Whether a run properly happened, and its record says what its evidence does: damage, exit status, log, report."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from sparkpub.record.metrics import mixed_units
-from sparkpub.record.record import Observed, Record, metric_of
+from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.view import Case, View, about_metrics, listed
+from sparkpub.review.checks.view import Case, View
 
 PRINTED_TOLERANCE = Threshold(
     "printed tolerance",
@@ -18,7 +19,6 @@ PRINTED_TOLERANCE = Threshold(
     "Allowed relative difference between a recorded figure and its evidence, due to printing and parsing numbers; of a "
     "figure in the log beyond half a unit of its last digit.",
 )
-DIFFER = "differs|differ from the evidence"
 
 
 def damaged(campaign: str, lines: Iterable[str]) -> Iterator[Finding]:
@@ -38,11 +38,7 @@ def checksum(view: View) -> Iterator[Finding]:
     for stored in view.runs:
         for item in stored.record.evidence:
             lies = view.evidence.of(stored).sums[item.path]
-            how = f"has {lies.bytes} bytes instead of {item.bytes}"
-            if lies.bytes is None:
-                how = "is missing"
-            elif lies.bytes == item.bytes:
-                how = "has other content of the same size"
+            how = "is missing" if lies.bytes is None else "has other content"
             if lies != (item.bytes, item.sha256):
                 text = f"The {item.role} {item.path} {how}."
                 yield view.finding("checksum", "error", text, run=stored)
@@ -78,23 +74,22 @@ def _published_only(record: Record) -> bool:
 def missing_log(view: View) -> Iterator[Finding]:
     """Runs without a log. Figures that were only ever published cannot have one: a warning, and nothing leaves. Nor
     does a report that somebody handed over without its log: it carries its own figures."""
-    without: dict[tuple[Severity, str], list[Case]] = defaultdict(list)
+    without: dict[str, list[Case]] = defaultdict(list)
     for run in _good(view):
-        record = run.record
-        kind: tuple[Severity, str] = (
-            "error",
-            "Nothing shows that the figures are right",
-        )
+        record, so = run.record, NOTHING_SHOWS
         if _published_only(record):
-            kind = "warning", "The figures are as published and cannot be checked"
+            so = "The figures are as published and cannot be checked"
         elif record.plan.order == "as-published" and record.file("report"):
-            kind = "warning", "The figures are the report's; nothing shows the model"
+            so = "The figures are the report's; nothing shows the model"
         if record.file("log") is None:
-            without[kind].append((run, ""))
-    for (severity, so), runs in without.items():
-        yield from view.tell(
-            "missing-log", severity, f"Without a log: {{}}. {so}", runs
-        )
+            without[so].append((run, ""))
+    for so, runs in without.items():
+        text = f"Without a log: {{}}. {so}"
+        severity: Severity = "error" if so == NOTHING_SHOWS else "warning"
+        yield from view.tell("missing-log", severity, text, runs)
+
+
+NOTHING_SHOWS = "Nothing shows that the figures are right"
 
 
 def missing_report(view: View) -> Iterator[Finding]:
@@ -127,54 +122,53 @@ def _no_result(view: View, stored: Stored) -> str | None:
 def metric_mismatch(view: View) -> Iterator[Finding]:
     """Recorded figures that their own log or report contradicts, and reports that their own log contradicts. Figures
     with a checksum fault are not read."""
-    wrong: list[Case] = []
-    names: dict[str, None] = {}
-    for stored in _good(view):
-        answer = view.evidence.of(stored).answer
-        if answer is not None and (answer.complete or answer.truncated):
-            problems = dict(_figures_otherwise(stored.record, answer))
-            names |= dict.fromkeys(problems)
-            # A log of another run differs in every figure: the first of them tells it.
-            wrong += [(stored, problem) for problem in [*problems.values()][:1]]
-    labels = listed([view.metrics[name].label for name in names], "metrics")
-    text, about = f"{{}} {DIFFER} in {labels}", about_metrics(list(names))
-    yield from view.tell("metric-mismatch", "error", text, wrong, **about)
+    return _differing(view, _good(view), _figures_otherwise)
 
 
 def mistaken_facts(view: View) -> Iterator[Finding]:
     """Records that say of engine, model, load or machine what their own log and report contradict."""
-    wrong: dict[str, list[Case]] = defaultdict(list)
-    for stored in view.happened:
-        answer = view.evidence.of(stored).answer
-        if answer is not None and not answer.truncated:
-            for name, problem in _facts_otherwise(stored.record, answer.observed):
-                wrong[name].append((stored, problem))
-    for name, cases in wrong.items():
-        text = f"{{}} {DIFFER} in {name}"
-        yield from view.tell("metric-mismatch", "error", text, cases, what=name)
+    return _differing(view, view.happened, _facts_otherwise)
 
 
-def _figures_otherwise(record: Record, answer: Reread) -> Iterator[tuple[str, str]]:
+def _differing(
+    view: View,
+    runs: Sequence[Stored],
+    problems: Callable[[Record, Reread], Iterator[str]],
+) -> Iterator[Finding]:
+    """One finding for all of them, each run with the first thing: a log of another run differs in everything."""
+    answers = ((run, view.evidence.of(run).answer) for run in runs)
+    wrong = [
+        (run, problem)
+        for run, answer in answers
+        if answer is not None and (answer.complete or answer.truncated)
+        for problem in islice(problems(run.record, answer), 1)
+    ]
+    text = "{} differs|differ from the evidence"
+    yield from view.tell("metric-mismatch", "error", text, wrong)
+
+
+def _figures_otherwise(record: Record, answer: Reread) -> Iterator[str]:
     """The figures of a record that log or report contradict, and how."""
     for name, value in record.metrics.items():
-        unit, found = metric_of(name, value).unit, answer.value(name)
+        metric, found = metric_of(name, value), answer.value(name)
         lost = found is None and answer.truncated
-        if value.source in ("log", "report") and not (
-            lost or _same(value.value, found)
-        ):
+        is_read = value.source in ("log", "report") and not lost
+        told = (
+            f"{metric.within_sentence}: {_text(value.value, metric.unit)} in the record"
+        )
+        if is_read and not _same(value.value, found):
             hint = mixed_units(value.value or 0.0, found or 0.0)
-            said = f"the {value.source} has {_text(found, unit)}{hint}"
-            yield name, f"the record has {_text(value.value, unit)}, and {said}"
+            yield f"{told}, and {_text(found, metric.unit)} in the {value.source}{hint}"
         elif name in answer.printed and value.value is not None:
             printed, half_digit = answer.printed[name]
             off = abs(printed - value.value) - half_digit
             if off > PRINTED_TOLERANCE * abs(printed):
-                said = f"the log prints {_text(printed, unit)}"
-                yield name, f"the record has {_text(value.value, unit)}, and {said}"
+                yield f"{told}, and the log prints {_text(printed, metric.unit)}"
 
 
-def _facts_otherwise(record: Record, again: Observed) -> Iterator[tuple[str, str]]:
-    """The name of each fact that the record and its evidence both know, and differently; with the two."""
+def _facts_otherwise(record: Record, answer: Reread) -> Iterator[str]:
+    """The facts that the record and its evidence both know, and differently; with the two."""
+    again = answer.observed
     said, found = (
         {name.replace("_", " "): has for name, has in seen if name != "settings"}
         | seen.settings
@@ -183,12 +177,9 @@ def _facts_otherwise(record: Record, again: Observed) -> Iterator[tuple[str, str
     gpus, device = [gpu.name for gpu in record.machine.gpus], again.device or ""
     if device.startswith("NVIDIA ") and not any(name in device for name in gpus):
         said["GPU"], found["GPU"] = next(iter(gpus), None), device
-    for name in found:
-        if None not in (said.get(name), found[name]) and not _same(
-            said[name], found[name]
-        ):
-            words = f"the record has {said[name]}, and the evidence has {found[name]}"
-            yield name, words
+    for name, has in found.items() if not answer.truncated else ():
+        if None not in (said.get(name), has) and not _same(said[name], has):
+            yield f"{name}: {said[name]} in the record, and {has} in the evidence"
 
 
 def _text(value: float | None, unit: str) -> str:

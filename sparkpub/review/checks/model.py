@@ -8,7 +8,7 @@ from itertools import combinations
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record import identity as identities
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding, Severity, Threshold
+from sparkpub.review.checks.finding import Finding, Threshold
 from sparkpub.review.checks.view import Case, View
 from sparkpub.review.physics import (
     THROUGHPUT,
@@ -38,9 +38,8 @@ SAME_NUMBERS_SHARE = Threshold(
 SAME_NUMBERS_BYTES_RATIO = Threshold(
     "same numbers bytes ratio",
     1.5,
-    "Ratio of bytes read per step from which memory-bound throughput must differ. It is an error where the larger "
-    "model needs half of the machine's bandwidth or more: below that, something else may limit both, such as kernel "
-    "launches.",
+    "Ratio of bytes read per step from which memory-bound throughput must differ. The larger model has to need half of "
+    "the machine's bandwidth: below that, something else may limit both, such as kernel launches.",
 )
 
 
@@ -77,23 +76,23 @@ def same_numbers(view: View) -> Iterator[Finding]:
         step = read_per_step(record, batch) if batch else None
         if step is not None:
             sizes[cell] = step.expected
-    alike: dict[Severity, list[tuple[float, Cell, Cell]]] = defaultdict(list)
+    alike = []
     for small, large in combinations(sorted(sizes, key=lambda cell: sizes[cell]), 2):
         one, other = (view.cells[cell, THROUGHPUT] for cell in (small, large))
         error = math.sqrt(one.sd**2 / one.n + other.sd**2 / other.n)
         apart = abs(one.mean - other.mean) + 2 * error
         ratio = sizes[large] / sizes[small]
+        record = view.counted[large][0].record
+        flow, limit = traffic(record), bandwidth(record)
         if (
             small[1:] == large[1:]
             and ratio > SAME_NUMBERS_BYTES_RATIO
             and apart <= SAME_NUMBERS_SHARE * one.mean
+            and not (flow and limit and flow.expected < 0.5 * limit)
         ):
-            record = view.counted[large][0].record
-            flow, limit = traffic(record), bandwidth(record)
-            is_free = flow is not None and limit and flow.expected < 0.5 * limit
-            alike["warning" if is_free else "error"].append((ratio, small, large))
-    for severity, pairs in alike.items():
-        ratio, *clearest = max(pairs)
+            alike.append((ratio, small, large))
+    if alike:
+        ratio, *clearest = max(alike)
         first, then = (
             f"{cell[0]} ({view.cells[cell, THROUGHPUT].mean:.1f} tok/s)"
             for cell in clearest
@@ -102,8 +101,8 @@ def same_numbers(view: View) -> Iterator[Finding]:
             f"{first} and {then} have the same output throughput in {'/'.join(clearest[0][1:])}, although one reads "
             f"{ratio:.1f} times the bytes of the other in every step."
         )
-        cells = [cell for _, *both in pairs for cell in both]
-        yield view.concerning("same-numbers", severity, text, cells)
+        cells = [cell for _, *both in alike for cell in both]
+        yield view.concerning("same-numbers", "error", text, cells)
 
 
 CHECKS = (
@@ -119,7 +118,7 @@ CHECKS = (
     Check(
         "same-numbers",
         "meaning",
-        ("error", "warning"),
+        ("error",),
         "Do different models have different throughput?",
         same_numbers,
         thresholds=(SAME_NUMBERS_SHARE, SAME_NUMBERS_BYTES_RATIO),

@@ -15,19 +15,16 @@ def meant(dataset: Dataset, name: str) -> str:
 
     Raises UsageError where none is meant, or several.
     """
-    address, _, _ = name.strip().partition("#")
-    last = address.removesuffix("index.html").rstrip("/").rpartition("/")[2]
-    names = {
-        run.run_id: (run.run_id, *(file.name for file in run.files))
+    address = name.strip().partition("#")[0].removesuffix("index.html")
+    last = address.rstrip("/").rpartition("/")[2]
+    known = [
+        (word, run.run_id)
         for run in dataset.runs
-    }
-    found = [run for run, known in names.items() if last in known]
-    if last and not found:
-        found = [
-            run
-            for run, (own, file, *_) in names.items()
-            if own.startswith(last) or file.startswith(last)
-        ]
+        for word in (run.run_id, *(file.name for file in run.files))
+    ]
+    found = [run for word, run in known if word == last] or sorted(
+        {run for word, run in known if last and word.startswith(last)}
+    )
     if len(found) == 1:
         return found[0]
     what, remedy = f"no run {name!r}", "give a run id as a record carries it"

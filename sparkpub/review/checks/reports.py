@@ -2,21 +2,21 @@
 cold start, repetitions that say nothing, answers without sense, and what the engine warned of while measuring."""
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from statistics import median
 from typing import NamedTuple
 
-from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.requested import options_of
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record.store import Stored
 from sparkpub.review import offered
-from sparkpub.review import repeated as repetition
 from sparkpub.review.checks.check import AskedOfRun, Check
 from sparkpub.review.checks.finding import Finding, Threshold
 from sparkpub.review.checks.view import Case, View, about_metrics, first_of
+from sparkpub.review.repeated import APART_SHARE as APART_SHARE_OF_MEAN
+from sparkpub.review.repeated import repeated
 
 FAILED_PERCENT = Threshold(
     "failed requests percent",
@@ -47,67 +47,41 @@ COLD_START = Threshold(
     1.5,
     "From this multiple of the slowest other batch, the first batch of a run is a cold start.",
 )
-COLD_TAIL = Threshold(
-    "cold tail",
-    5.0,
-    "From this multiple of the median, and from that of all requests in flight, the 99th percentile of TTFT is a cold "
-    "start in a run that was to warm up with nothing, where the times of single requests are not known. With a warm-up "
-    "it was below 2 in 154 of 156 runs.",
-)
 APART_SHARE = Threshold(
     "apart share",
-    repetition.APART_SHARE,
+    APART_SHARE_OF_MEAN,
     "Standard deviation of a run's repetitions, as a share of their mean, from which that says nothing if its 95 % "
     "interval begins at zero, as it does with three repetitions and 40 %. Of 1,900 rates of llama-benchy on a DGX "
     "Spark, 30 have more.",
 )
 
 
-def _figure(view: View, stored: Stored, name: str) -> float:
-    """A figure that a record holds, else the one in its evidence: a record may be older than the metric."""
-    answer = view.evidence.of(stored).answer
-    if name in stored.record.metrics or answer is None:
-        return stored.record.value(name) or 0.0
-    return answer.value(name) or 0.0
-
-
-def _failed(view: View, stored: Stored) -> Iterator[str]:
-    percent = _figure(view, stored, "failed_requests_percent")
+def _failed(_view: View, stored: Stored) -> Iterator[str]:
+    percent = stored.record.value("failed_requests_percent") or 0.0
     if percent >= FAILED_PERCENT:
         yield f"{percent:.3g} %"
 
 
-def _failed_few(view: View, stored: Stored) -> Iterator[str]:
-    percent = _figure(view, stored, "failed_requests_percent")
+def _failed_few(_view: View, stored: Stored) -> Iterator[str]:
+    percent = stored.record.value("failed_requests_percent") or 0.0
     if 0 < percent < FAILED_PERCENT:
         yield f"{percent:.3g} %"
 
 
-def _cached(view: View, stored: Stored) -> Iterator[str]:
+def _cached(_view: View, stored: Stored) -> Iterator[str]:
     """How much of its prompts a run found in the server's cache, although nobody asked for that."""
-    hits = _figure(view, stored, "prefix_cache_hit_percent")
+    hits = stored.record.value("prefix_cache_hit_percent") or 0.0
     is_asked = options_of(stored.record).get("prefix_caching")
     if offered.is_less_work(stored.record, hits) and not is_asked:
         yield f"{hits:.3g} % of their tokens"
 
 
 def _cold(view: View, stored: Stored) -> Iterator[str]:
-    """A first batch apart from the rest; of a run of ours that kept no such times and warmed up with nothing, a slowest
-    TTFT apart from the median. Where requests arrive at a rate, they may just have waited."""
-    record, answer = stored.record, view.evidence.of(stored).answer
-    if answer is not None and answer.series:
-        first, *others = answer.series
-        if len(others) > 1 and first > COLD_START * max(others):
-            yield f"{first:.1f} ms, while the others take {median(others):.1f} ms"
-        return
-    asked = options_of(record)
-    usual, slowest = record.value("ttft_p50_ms"), record.value("ttft_p99_ms")
-    is_cold = asked.get("warmup") == 0 and asked.get("request_rate") is None
-    if not is_cold or record.plan.order == "as-published" or not usual or not slowest:
-        return
-    # Prompts that are sent together are computed one after the other at worst.
-    if slowest > max(float(COLD_TAIL), load_of(record).in_flight or 1) * usual:
-        yield f"nothing was warmed up, and TTFT is {usual:.0f} ms at the median and {slowest:.0f} ms at P99"
+    """A first batch apart from the rest."""
+    answer = view.evidence.of(stored).answer
+    first, *others = answer.series if answer and answer.series else (0.0,)
+    if len(others) > 1 and first > COLD_START * max(others):
+        yield f"{first:.1f} ms, while the others take {median(others):.1f} ms"
 
 
 def _nonsense(_view: View, stored: Stored) -> Iterator[str]:
@@ -121,14 +95,13 @@ def _nonsense(_view: View, stored: Stored) -> Iterator[str]:
 
 
 def repetitions(view: View) -> Iterator[Finding]:
-    """Runs whose repetitions lie so far apart that their mean says nothing, and runs whose repetitions are one."""
+    """Runs whose repetitions lie so far apart that their mean says nothing."""
     apart: list[Case] = []
     names: dict[str, None] = {}
-    once: list[Case] = []
     for stored in view.happened:
-        found = list(repetition.repeated(stored.record))
-        if unknown := [each for each in found if each.says_nothing]:
-            worst = max(unknown, key=attrgetter("share"))
+        found = [each for each in repeated(stored.record) if each.says_nothing]
+        if found:
+            worst = max(found, key=attrgetter("share"))
             metric = view.metrics[worst.metric]
             number = "" if worst.number is None else f" over {worst.number}"
             said = (
@@ -137,22 +110,9 @@ def repetitions(view: View) -> Iterator[Finding]:
             )
             apart.append((stored, said))
             names[metric.name] = None
-        times = max((each.number or 0 for each in found), default=0)
-        # Of more than three digits the last would differ from time to time.
-        is_exact = any(float(f"{each.mean:.3g}") != each.mean for each in found)
-        if times > 2 and is_exact and not any(each.deviation for each in found):
-            once.append((stored, f"its {times} repetitions agree to the last digit"))
     text = "{} has|have repetitions too far apart for a mean, which are not ranked"
     about = about_metrics(list(names))
     yield from view.tell("repetitions", "warning", text, apart, **about)
-    yield from view.tell(
-        "repetitions",
-        "warning",
-        "{} was|were measured once, and says|say otherwise",
-        once,
-        what="once",
-        remedy="Look in the client's log for its number of repetitions, and correct it.",
-    )
 
 
 class Trouble(NamedTuple):
@@ -201,25 +161,21 @@ ERRORS = Trouble(
 )
 
 
-def engine_warning(view: View) -> Iterator[Finding]:
-    """What the engines warned of while they were measured, one finding for each cause."""
-    cases: dict[Trouble, list[Case]] = defaultdict(list)
-    for stored in view.happened:
-        said: dict[Trouble, list[str]] = defaultdict(list)
-        answer = view.evidence.of(stored).answer
-        for text, measured, is_error in () if answer is None else answer.warnings:
+def _of_engine(trouble: Trouble) -> AskedOfRun:
+    """Whether an engine warned of this, and of nothing that is told before it."""
+
+    def problems(view: View, stored: Stored) -> Iterable[str]:
+        answer, said = view.evidence.of(stored).answer, []
+        for text, measured, is_error in answer.warnings if answer else ():
             known = (*TROUBLES, *[ERRORS] * is_error)
-            trouble = next((one for one in known if one.said.search(text)), None)
-            if trouble is not None and (measured or trouble.is_of_all):
-                said[trouble].append(text)
-        for trouble, texts in said.items():
-            cases[trouble] += [(stored, one) for one in first_of(texts, "warnings")]
-    for trouble in (*TROUBLES, ERRORS):
-        text = f"{{}} ran on an engine that {trouble.happened}"
-        text += "" if trouble.is_of_all else ", while it was measured"
-        yield from view.tell(
-            "engine-warning", "warning", text, cases[trouble], remedy=trouble.remedy
-        )
+            first = next((one for one in known if one.said.search(text)), None)
+            if first is trouble and (measured or trouble.is_of_all):
+                said.append(text)
+        return first_of(said, "warnings")
+
+    happened = f"ran on an engine that {trouble.happened}"
+    happened += "" if trouble.is_of_all else ", while it was measured"
+    return AskedOfRun(problems, happened, remedy=trouble.remedy)
 
 
 LOST = "lost requests, and the figures are of the others"
@@ -289,7 +245,7 @@ CHECKS = (
                 "measured a cold start: the first batch or requests are far slower",
             ),
         ),
-        thresholds=(COLD_START, COLD_TAIL),
+        thresholds=(COLD_START,),
         remedy="Raise warmup: of the workload, and re-run.",
         of_others="Read medians, and no means.",
     ),
@@ -322,6 +278,6 @@ CHECKS = (
         "evidence",
         ("warning",),
         "Did the engine work undisturbed while it was measured?",
-        engine_warning,
+        asked=tuple(map(_of_engine, (*TROUBLES, ERRORS))),
     ),
 )

@@ -3,12 +3,12 @@
 Tables need `what_counts` alone: whether each run happened. What the figures mean is asked after that.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
@@ -56,13 +56,10 @@ class Review(ReviewedDataset):
         """(campaign, `model/environment/workload`) to every finding that concerns the cell: its own, its runs',
         and its campaign's."""
         found: dict[tuple[str, str], list[Finding]] = defaultdict(list)
-        cells = {
-            name: [label(cell) for cell in reviewed.recorded]
-            for name, reviewed in self.campaigns.items()
-        }
         for finding in self.findings:
-            concerned = finding.cells or cells.get(finding.campaign, ())
-            for cell in dict.fromkeys(concerned):
+            reviewed = self.campaigns.get(finding.campaign)
+            every = map(label, () if reviewed is None else reviewed.recorded)
+            for cell in dict.fromkeys(finding.cells or every):
                 found[finding.campaign, cell].append(finding)
         return found
 
@@ -75,19 +72,11 @@ class Review(ReviewedDataset):
         entries = () if data is None else data.info.acknowledged
         return next((entry for entry in entries if covers(entry, finding)), None)
 
-    @cached_property
-    def unacknowledged_errors(self) -> tuple[Finding, ...]:
-        """Errors that nobody has answered in campaign.json: a build stops at them."""
-        return self.unacknowledged("error")
-
-    def unacknowledged(self, threshold: Severity) -> tuple[Finding, ...]:
-        """Findings at least as severe as `threshold` that nobody has answered in campaign.json."""
-        severe = SEVERITIES[: SEVERITIES.index(threshold) + 1]
-        return tuple(
-            item
-            for item in self.findings
-            if item.severity in severe and self.acknowledgement(item) is None
-        )
+    def unacknowledged(self, least: Severity) -> Sequence[Finding]:
+        """Findings at least so severe that nobody has answered in campaign.json: a build stops at errors."""
+        severe = SEVERITIES[: SEVERITIES.index(least) + 1]
+        found = [item for item in self.findings if item.severity in severe]
+        return [item for item in found if self.acknowledgement(item) is None]
 
     def only(self, campaign: str) -> "Review":
         """The same of one campaign: what was found by looking at the others, too."""
@@ -121,7 +110,7 @@ def what_counts(dataset: Dataset) -> ReviewedDataset:
 def review(dataset: Dataset) -> Review:
     """Put every check to every campaign.
 
-    Pages are another matter: `checks.prose.with_prose` adds what is wrong in them.
+    Pages are another matter: `site.proofreading` adds what is wrong in them.
     """
     findings: list[Finding] = []
     campaigns: dict[str, ReviewedCampaign] = {}
@@ -142,15 +131,7 @@ def review(dataset: Dataset) -> Review:
         findings += idle_acknowledgements(View(data), own)
     for name in sorted(dataset.damage.keys() - campaigns):
         findings += damaged(name, dataset.damage[name])
-    published = {
-        name
-        for name, data in dataset.campaigns.items()
-        if all(run.record.plan.order == "as-published" for run in data.runs)
-    }
-    findings = [
-        _with_remedy(finding, is_published=finding.campaign in published)
-        for finding in findings
-    ]
+    findings = [_with_remedy(finding, dataset) for finding in findings]
     findings.sort(key=lambda item: (item.campaign, SEVERITIES.index(item.severity)))
     return Review(dataset, campaigns, tuple(findings))
 
@@ -170,24 +151,22 @@ def _happened(dataset: Dataset, name: str) -> tuple[View, list[Finding]]:
     return View(data, out, damage, first.evidence), findings
 
 
-def _with_remedy(finding: Finding, *, is_published: bool) -> Finding:
+def _with_remedy(finding: Finding, dataset: Dataset) -> Finding:
     """An error or a warning with what its check advises, where it has no advice of its own. What others published, no
     reader can measure again: advice how to read them stands there instead."""
-    remedy = finding.remedy
+    check, remedy = CHECKS[finding.check], finding.remedy
     if finding.severity != "info":
-        remedy = remedy or CHECKS[finding.check].remedy
-    if is_published and _AGAIN.search(remedy):
-        remedy = CHECKS[finding.check].of_others or _TELL
+        remedy = remedy or check.remedy
+    data = dataset.campaigns.get(finding.campaign)
+    if data is not None and data.published and _AGAIN.search(remedy):
+        remedy = check.of_others or _TELL
     return replace(finding, remedy=remedy)
 
 
-def as_json(review: Review) -> str:
-    """The document of `sparkpub check --json`."""
-    document = {
-        "findings": [finding.document() for finding in review.findings],
-        "runs": len(review.dataset.runs),
-    }
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+def document(review: Review) -> dict[str, Any]:
+    """What `sparkpub check --json` prints."""
+    findings = [finding.document() for finding in review.findings]
+    return {"findings": findings, "runs": len(review.dataset.runs)}
 
 
 def as_text(
@@ -196,17 +175,16 @@ def as_text(
     """A line per finding of at least that severity, the worst first, and a summary. With `verbose` all findings, and
     the reasons for which they are acknowledged."""
     shown = SEVERITIES if verbose else SEVERITIES[: SEVERITIES.index(least) + 1]
-    for severity in shown:
-        for finding in review.findings:
-            if finding.severity == severity:
-                yield from _lines(review, finding, verbose=verbose)
-    severities = [finding.severity for finding in review.findings]
-    counts = ", ".join(
-        counted(severities.count(severity), name) for severity, name in _NAMES.items()
-    )
+    counts: list[str] = []
+    for severity, name in _NAMES.items():
+        found = [item for item in review.findings if item.severity == severity]
+        counts.append(counted(len(found), name))
+        for finding in found if severity in shown else ():
+            yield from _lines(review, finding, verbose=verbose)
+    is_all = {finding.severity for finding in review.findings} <= {*shown}
     runs = counted(len(review.dataset.runs), "run")
-    hint = "" if set(severities) <= set(shown) else " (--verbose shows all)"
-    yield f"{runs}, {len(review.excluded)} excluded: {counts}{hint}"
+    told = f"{runs}, {len(review.excluded)} excluded: {', '.join(counts)}"
+    yield told if is_all else f"{told} (--verbose shows all)"
 
 
 def _lines(review: Review, finding: Finding, *, verbose: bool) -> Iterator[str]:

@@ -40,11 +40,9 @@ from sparkpub.review.statistics.estimate import (
     holm,
 )
 from sparkpub.review.statistics.series import (
-    FittedLine,
     beyond_three_sigma,
     first_run_p,
     grubbs,
-    least_squares,
 )
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
@@ -113,39 +111,36 @@ MANY_RUNS = 20
 
 
 class Restated(NamedTuple):
-    """Two results of a workload that are one measurement: `y` is a line of `x`, or with `power` a power of it, and then
-    `line` is of their logarithms."""
+    """Two results of a workload that are one measurement: `y` is `slope` times `x` and `intercept`."""
 
     workload: str
     x: str
     y: str
-    power: bool
     runs: int
-    line: FittedLine
+    slope: float
+    intercept: float
 
 
 def restated(view: View) -> list[Restated]:
     """Every pair of results that are one measurement from run to run of the cells, each once. Two that only grow with
     the model are two."""
-    found: dict[tuple[str, str, str], Restated] = {}
+    found = []
     for workload, rows in view.results_table.groupby("workload", observed=True):
         runs = rows.drop_duplicates("run")
         if len(runs) < RESTATED_RUNS:
             continue
-        figures = rows.pivot(index="run", columns="metric", values="value")
-        figures = figures.reindex(index=runs["run"], columns=list(view.results))
+        values = rows.pivot(index="run", columns="metric", values="value")
+        values = values.reindex(index=runs["run"], columns=list(view.results))
         cells = runs[["model", "environment"]].astype(str).agg("/".join, axis=1)
-        logarithms = figures.loc[:, figures.min() > 0].apply(np.log)
-        for power, values in ((False, figures), (True, logarithms)):
-            changes = values.groupby(cells.to_numpy()).diff()
-            alike = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
-            pairs = np.argwhere(np.triu(alike >= RESTATED, 1))
-            for x, y in values.columns.to_numpy()[pairs]:
-                both = values[[x, y]].dropna()
-                line = least_squares(both[x].tolist(), both[y].tolist())
-                pair = Restated(str(workload), x, y, power, len(both), line)
-                found.setdefault((pair.workload, x, y), pair)
-    return list(found.values())
+        changes = values.groupby(cells.to_numpy()).diff()
+        alike = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
+        for x, y in values.columns.to_numpy()[
+            np.argwhere(np.triu(alike >= RESTATED, 1))
+        ]:
+            both = values[[x, y]].dropna()
+            line = np.polyfit(both[x], both[y], 1).tolist()
+            found.append(Restated(str(workload), x, y, len(both), *line))
+    return found
 
 
 def root_of(view: View, name: str) -> str:
@@ -166,22 +161,16 @@ def cause(view: View, name: str) -> str:
 def dependent_metrics(view: View) -> Iterator[Finding]:
     """Two headline metrics that are one."""
     for pair in view.once(restated):
-        x, y, line = view.metrics[pair.x], view.metrics[pair.y], pair.line
-        formula = f"{line.slope:.4f} × {x.label} + {line.intercept:.3f} {y.unit}"
-        if pair.power:
-            formula = f"{math.exp(line.intercept):.6g} × {x.label}^{line.slope:.4f}"
+        x, y = view.metrics[pair.x], view.metrics[pair.y]
         text = (
             f"{y.label} and {x.label} are one measurement, not two: over {pair.runs} runs of {pair.workload}, "
-            f"{y.label} = {formula}. A statement about one only restates the other."
+            f"{y.label} = {pair.slope:.4f} × {x.label} + {pair.intercept:.3f} {y.unit}. A statement about one only "
+            "restates the other."
         )
+        text = text.replace("+ -", "\N{MINUS SIGN} ")
         cells = [label(cell) for cell in view.ran if cell[2] == pair.workload]
         yield view.finding(
-            "dependent-metrics",
-            "warning",
-            text.replace("+ -", "\N{MINUS SIGN} "),
-            cells=cells,
-            x=pair.x,
-            y=pair.y,
+            "dependent-metrics", "warning", text, cells=cells, x=pair.x, y=pair.y
         )
 
 
@@ -250,9 +239,10 @@ def outlier(view: View) -> Iterator[Finding]:
                 f"{metric.within_sentence} {metric.format(values[place])} (the other {len(rest)} runs {others})"
             )
     runs = {run.run_id: run for run in view.happened}
-    causes = {run: frozenset(cause(view, name) for name in said[run]) for run in said}
     # What is odd in the same things has one cause.
-    for alike in grouped(said, causes.__getitem__).values():
+    for alike in grouped(
+        said, lambda run: frozenset(cause(view, name) for name in said[run])
+    ).values():
         names = list(dict.fromkeys(name for run in alike for name in said[run]))
         yield from view.tell(
             "outlier",
@@ -273,13 +263,11 @@ def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
         if len(values) < MANY_RUNS or len(flagged) <= allowed:
             flagged = grubbs(values, OUTLIER_ALPHA / len(varied))
         middle = fmean(np.delete(values, flagged))
-        material = tuple(
-            place
-            for place in flagged
-            if matters(view, key[1], middle, values[place] - middle)
-        )
-        if material and (material != (0,) or key not in view.once(cold)):
-            found[key] = material
+        odd = [
+            at for at in flagged if matters(view, key[1], middle, values[at] - middle)
+        ]
+        if odd and (odd != [0] or key not in view.once(cold)):
+            found[key] = tuple(odd)
     return found
 
 
@@ -292,24 +280,20 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
     known = {key: each for key, each in series(view).items() if len(each) > 2}
     groups: dict[tuple[str, str], list[CellMetric]] = defaultdict(list)
     for cell, name in known:
-        groups[name, "all environments"].append((cell, name))
-        groups[name, cell[1]].append((cell, name))
+        for where in ("all environments", cell[1]):
+            groups[name, where].append((cell, name))
     tests = [first_run_p([known[key] for key in keys]) for keys in groups.values()]
-    adjusted = sorted(
-        zip(holm(tests), groups, strict=True), key=lambda each: each[0] or 0.0
-    )
+    clear = [
+        (p, *about)
+        for p, about in zip(holm(tests), groups, strict=True)
+        if p is not None and p < DRIFT_ALPHA
+    ]
     found: dict[CellMetric, Finding] = {}
-    for p, (name, where) in adjusted:
+    for p, name, where in sorted(clear, key=itemgetter(0)):
         keys, metric = groups[name, where], view.metrics[name]
         blocks = [known[key] for key in keys]
         apart = fmean(values[0] - fmean(values[1:]) for values in blocks)
-        is_told = any(key in found for key in keys)
-        is_clear = p is not None and p < DRIFT_ALPHA
-        if (
-            is_told
-            or not is_clear
-            or not matters(view, name, fmean(chain(*blocks)), apart)
-        ):
+        if found.keys() & keys or not matters(view, name, fmean(chain(*blocks)), apart):
             continue
         text = (
             f"The first run of {len(keys)} cells of {where} has {metric.format(abs(apart))} "
@@ -389,18 +373,17 @@ def _out_of_order(view: View) -> Iterator[Finding]:
     slots = {
         (*run.record.cell, run.record.iteration): run for run in reversed(view.runs)
     }
-    firsts = [
-        run
+    places = [
+        (run.record.started.value, run.record.plan.position, run)
         for run in slots.values()
         if run.record.plan.attempt == 1 and run.record.repeat_of is None
     ]
-    # Short runs may begin in the same second.
-    firsts.sort(key=lambda run: (run.record.started.value, run.record.plan.position))
     early, latest = [], math.inf
-    for run in reversed(firsts):
-        if run.record.plan.position > latest:
+    # Short runs may begin in the same second.
+    for _, position, run in sorted(places, key=itemgetter(0, 1), reverse=True):
+        if position > latest:
             early.append((run, ""))
-        latest = min(latest, run.record.plan.position)
+        latest = min(latest, position)
     text = "{} began before runs that the plan puts earlier, so drift may affect the comparisons"
     yield from view.tell("order-confound", "warning", text, early[::-1])
 
@@ -472,13 +455,13 @@ def users_scaling(view: View) -> Iterator[Finding]:
         if name == THROUGHPUT and load.at_once is not None:
             others = replace(load, at_once=None, in_flight=None, named="")
             alike[cell[0], cell[1], others].setdefault(load.at_once, row)
-    found: list[tuple[float, int, Any, Any]] = []
+    found = []
     for by_users in alike.values():
-        if one := by_users.get(1):
+        for users, row in by_users.items() if 1 in by_users else ():
+            one = by_users[1]
             most = (1 + USERS_SHARE) * (one.mean + _spread(view, one))
-            for users, row in by_users.items():
-                if row.mean - _spread(view, row) > users * most:
-                    found.append((row.mean / one.mean / users, users, row, one))
+            if row.mean - _spread(view, row) > users * most:
+                found.append((row.mean / one.mean / users, users, row, one))
     if found:
         _, users, row, one = max(found, key=itemgetter(0))
         text = (
@@ -493,8 +476,7 @@ def users_scaling(view: View) -> Iterator[Finding]:
 def _spread(view: View, row: Any) -> float:
     """The standard deviation between runs, else between the repetitions of the one."""
     spread = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
-    of_one = 0.0 if spread is None else spread.deviation
-    return of_one if row.sd is None else float(row.sd)
+    return row.sd if row.sd is not None else spread.deviation if spread else 0.0
 
 
 CHECKS = (

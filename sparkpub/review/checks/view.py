@@ -1,6 +1,7 @@
 """A campaign as the checks see it: runs by cell in order of time, series of figures, and how findings are worded."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +18,7 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.tables import cells, comparisons
-from sparkpub.review.tables.column import TableRow, groups, rows
+from sparkpub.review.tables.column import TableRow, rows
 
 FLOORS = {
     "GiB": 0.1,  # page cache and allocators vary by some tens of MiB between runs
@@ -123,40 +124,38 @@ class View:
     def results_table(self) -> pd.DataFrame:
         """The results of the runs that count, of the table of runs: without the memory of servers that were there
         before, which grows with their first requests, and stays."""
-        table = self.reviewed.table
-        table = table[table["counts"] & table["metric"].isin(self.results)]
+        table, metrics = self.reviewed.table, self.metrics
+        memory = [name for name in self.results if metrics[name].memory_of == "gpu"]
         there = [run.run_id for run in self.runs if is_of_running_server(run.record)]
-        kept = [
-            name for name, metric in self.metrics.items() if metric.memory_of == "gpu"
-        ]
-        return table[~(table["run"].isin(there) & table["metric"].isin(kept))]
+        grows = table["metric"].isin(memory) & table["run"].isin(there)
+        return table[table["counts"] & table["metric"].isin(self.results) & ~grows]
 
     @cached_property
     def cells(self) -> Mapping[CellMetric, TableRow]:
         """The rows of the table of cells, of the results."""
-        campaigns = {self.campaign.name: self.reviewed}
-        table = cells.cells(self.results_table, campaigns, resampled=False)
+        table = cells.cells(self.results_table, self._campaigns, resampled=False)
         return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property
     def comparisons(self) -> Sequence[TableRow]:
         """The rows of the table of comparisons, of the results."""
-        campaigns = {self.campaign.name: self.reviewed}
-        return rows(comparisons.comparisons(self.results_table, campaigns))
+        return rows(comparisons.comparisons(self.results_table, self._campaigns))
+
+    @property
+    def _campaigns(self) -> Mapping[str, ReviewedCampaign]:
+        return {self.campaign.name: self.reviewed}
 
     @cached_property
     def figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
         """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
         table = self.results_table
-        about = ("model", "environment", "workload", "metric")
-        parts = groups(table, about)
-        values = cells.levelled(table, about)
-        columns = [table[name].to_numpy(object) for name in about]
-        found = {}
-        for part in parts:
-            model, environment, workload, metric = (each[part[0]] for each in columns)
-            found[(model, environment, workload), metric] = tuple(values[part].tolist())
-        return found
+        about = ["model", "environment", "workload", "metric"]
+        values = cells.levelled(table, about).tolist()
+        found: dict[CellMetric, list[float]] = defaultdict(list)
+        axes = (table[name] for name in about)
+        for *cell, metric, value in zip(*axes, values, strict=True):
+            found[(cell[0], cell[1], cell[2]), metric].append(value)
+        return {key: tuple(each) for key, each in found.items()}
 
     # -- findings ------------------------------------------------------------------------------------------------
 
@@ -172,14 +171,17 @@ class View:
         **evidence: Any,
     ) -> Finding:
         """A finding of this campaign; a run brings its cell along. `remedy`: where it is not that of the check."""
-        where = run.record.cell if run is not None else cell
-        about = (
-            None if where is None else label(where),
-            None if run is None else run.record.run_id,
+        where = cell if run is None else run.record.cell
+        return Finding(
+            check,
+            severity,
+            self.campaign.name,
+            where and label(where),
+            None if run is None else run.run_id,
+            _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message),
+            evidence,
+            remedy,
         )
-        words = _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message)
-        campaign = self.campaign.name
-        return Finding(check, severity, campaign, *about, words, evidence, remedy)
 
     def found(self, problems: Callable[["View", Stored], Iterable[str]]) -> list[Case]:
         """The runs that happened and in which `problems` finds any, each with what it finds."""
@@ -201,17 +203,17 @@ class View:
         """
         if not cases:
             return
-        runs, detail = [run for run, _ in cases], cases[0][1]
+        (first, detail), several = cases[0], len(cases) > 1
+        runs = [run for run, _ in cases]
         cells = list(dict.fromkeys(run.record.cell for run in runs))
-        about: dict[str, Any] = {"run": runs[0]}
-        if len(runs) > 1:
-            whole = len(cells) > 1 and len(runs) == len(self.runs)
-            about = ({} if whole else about_cells(cells)) | {"runs": ids(runs)}
-        said = either(text, several=len(runs) > 1).replace("{}", self.where(runs), 1)
+        about: dict[str, Any] = {"runs": ids(runs)} if several else {"run": first}
+        if several and (len(cells) == 1 or len(runs) < len(self.runs)):
+            about = about_cells(cells) | about
+        said = either(text, several=several).replace("{}", self.where(runs), 1)
         if detail:
             about["details"] = {run.run_id: detail for run, detail in cases}
-            example = f". For example {self.where(runs[:1])}"
-            said += f"{example if len(runs) > 1 else ''}: {detail}"
+            example = f". For example {self.where([first])}" if several else ""
+            said += f"{example}: {detail}"
         message = f"{said[:1].upper()}{said[1:]}."
         yield self.finding(check, severity, message, **about, **evidence)
 

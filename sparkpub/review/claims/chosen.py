@@ -1,14 +1,15 @@
 """The runs that a claim or a sentence is about, by the names that its author gives: some of the table of runs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import pandas as pd
 
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Record
-from sparkpub.review.dataset import in_order_of_time
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
 from sparkpub.review.tables.cells import summary
 from sparkpub.review.tables.column import TableRow, rows, texts
@@ -21,35 +22,26 @@ _ASKED_IN_A_ROW = 64
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Runs that are taken together: those of `cells` that `include` asks for, and those of `repeats`."""
+    """Runs that are taken together, in order of time: of one campaign, or of several that repeat the first."""
 
-    reviewed: ReviewedCampaign
-    cells: tuple[Cell, ...]
-    include: Include = "counted"
+    campaigns: tuple[ReviewedCampaign, ...]
+    records: tuple[Record, ...]
     label: str = ""
-    repeats: tuple["Chosen", ...] = ()
-    """The same of campaigns that repeat this one."""
-
-    @cached_property
-    def records(self) -> tuple[Record, ...]:
-        """The records of its own campaign, in order of time."""
-        by_cell = self.reviewed.runs_by_cell(self.include)
-        runs = [run for cell in self.cells for run in by_cell.get(cell, ())]
-        runs.sort(key=in_order_of_time)
-        return tuple(run.record for run in runs)
 
     @property
-    def run_ids(self) -> list[str]:
-        """The ids of their runs, in the same order."""
-        return [record.run_id for record in self.records]
+    def campaign(self) -> CampaignData:
+        """The campaign, or the first."""
+        return self.campaigns[0].campaign
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """Their rows of the table of runs. Over several campaigns each machine of each of them is one of its own."""
-        if self.repeats:
-            return of_all([_with_sessions(one) for one in (self, *self.repeats)])
-        table = self.reviewed.table
-        return table[table["run"].isin(self.run_ids)]
+        table = of_all([reviewed.table for reviewed in self.campaigns])
+        table = table[table["run"].isin([record.run_id for record in self.records])]
+        if len(self.campaigns) > 1:
+            places = zip(texts(table["campaign"]), texts(table["machine"]), strict=True)
+            table = table.assign(machine=pd.Categorical(list(map("/".join, places))))
+        return table
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -58,32 +50,17 @@ class Chosen:
 
     def rows(self, metric: str) -> pd.DataFrame:
         """The rows that have a value of a metric."""
-        return self._by_metric.get(metric, self._valued.iloc[:0])
+        valued = self._valued
+        return valued[valued["metric"] == metric]
 
     @cached_property
     def described(self) -> dict[str, TableRow]:
         """What `summary` says of each metric that has values."""
-        found = rows(summary(self._valued, ["metric"]))
-        return {row.metric: row for row in found}
+        return {row.metric: row for row in rows(summary(self._valued, ["metric"]))}
 
     @cached_property
     def _valued(self) -> pd.DataFrame:
         return self.table[self.table["value"].notna()]
-
-    @cached_property
-    def _by_metric(self) -> dict[str, pd.DataFrame]:
-        return {
-            str(name): rows
-            for name, rows in self._valued.groupby("metric", observed=True)
-        }
-
-
-def _with_sessions(chosen: Chosen) -> pd.DataFrame:
-    """The rows of one campaign, with its name before that of each machine."""
-    table, name = chosen.reviewed.table, chosen.reviewed.campaign.name
-    machines = [f"{name}/{machine}" for machine in texts(table["machine"])]
-    own = table.assign(machine=pd.Categorical(machines))
-    return own[own["run"].isin(chosen.run_ids)]
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
@@ -103,12 +80,13 @@ def choose(
                     remedy=f"there are {', '.join(sorted(there[axis])) or 'none'}",
                 )
     wanted = [axes.get(axis, ()) for axis in AXES]
-    cells = tuple(
-        cell
-        for cell, runs in reviewed.recorded.items()
-        if runs and matches(cell, wanted)
+    out = {} if include == "all" else reviewed.excluded
+    chosen = (
+        record
+        for record in reviewed.campaign.records
+        if record.run_id not in out and matches(record.cell, wanted)
     )
-    return Chosen(reviewed, cells, include)
+    return Chosen((reviewed,), tuple(chosen))
 
 
 def split(chosen: Chosen, axes: Sequence[str]) -> list[Chosen]:
@@ -116,18 +94,17 @@ def split(chosen: Chosen, axes: Sequence[str]) -> list[Chosen]:
 
     A label names the values in that order; the workload is named where there are several.
     """
-    workloads = {record.workload for record in chosen.reviewed.campaign.records}
-    by_cell = chosen.reviewed.runs_by_cell(chosen.include)
-    parts: dict[str, list[Cell]] = {}
-    for cell in filter(by_cell.get, chosen.cells):
-        named = dict(zip(AXES, cell, strict=True))
-        if len(workloads) < 2:
-            del named["workload"]
-        label = "/".join(named[axis] for axis in axes if axis in named)
-        parts.setdefault(label or "all runs", []).append(cell)
+    workloads = {record.workload for record in chosen.campaign.records}
+    named = [axis for axis in axes if axis != "workload" or len(workloads) > 1]
+    places = {cell: place for place, cell in enumerate(chosen.campaigns[0].recorded)}
+    known = [record for record in chosen.records if record.cell in places]
+    known.sort(key=lambda record: places[record.cell])
+    parts = grouped(
+        known, lambda record: "/".join(getattr(record, axis) for axis in named)
+    )
     return [
-        Chosen(chosen.reviewed, tuple(cells), chosen.include, label)
-        for label, cells in parts.items()
+        replace(chosen, records=tuple(mine), label=label or "all runs")
+        for label, mine in parts.items()
     ]
 
 

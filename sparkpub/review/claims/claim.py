@@ -14,6 +14,14 @@ VerdictWord = Literal["supported", "refuted", "undecided", "void", "hypothesis"]
 ExpectedInterval = tuple[FiniteFloat, FiniteFloat]
 _CONDITION = re.compile(r"([a-z][a-z0-9_]*)\s*(<=|>=|=|<|>)\s*(-?\d+(?:\.\d+)?)")
 _SCOPE = r"^((each|any) (cell|model|environment)|pooled)$"
+_DECISIVE = {
+    "equivalent_within_percent": "difference_percent",
+    "ratio": "ratio",
+    "difference": "difference",
+    "difference_percent": "difference_percent",
+    "direction": "difference",
+}
+"""Form of an expectation to the statistic that decides."""
 _COMPARE = r"^[a-z0-9][a-z0-9.-]* / [a-z0-9][a-z0-9.-]*$"
 
 
@@ -44,17 +52,12 @@ class Expect(Declared):
             raise ValueError(
                 f"an expectation is exactly one of {', '.join(type(self).model_fields)}"
             )
-        if self.bounds is not None and self.bounds[0] > self.bounds[1]:
-            low, high = self.bounds
+        low, high = self.bounds
+        if low > high:
             raise ValueError(
                 f"{self.form}: [{low:g}, {high:g}] is turned round: the lower bound stands first"
             )
         return self
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """The two ends of an expectation that is an interval."""
-        return self.ratio or self.difference or self.difference_percent or self.spans
 
     @property
     def form(self) -> str:
@@ -62,20 +65,28 @@ class Expect(Declared):
         return next(iter(self.model_fields_set))
 
     @property
-    def interval(self) -> tuple[str, float, float]:
-        """The statistic that decides, and the bounds between which it lies where the claim is true."""
-        if self.equivalent_within_percent is not None:
-            margin = self.equivalent_within_percent
-            return "difference_percent", -margin, margin
-        name, low, high = self.form, -math.inf, math.inf
-        if self.direction is not None:
-            name, sign, bound = "difference", "><"[self.direction == "lower"], 0.0
-        elif self.holds is not None:
-            name, sign, written = self.condition
+    def decisive(self) -> str | None:
+        """The statistic that decides; None where the claim names it."""
+        if self.holds is not None:
+            return self.condition[0]
+        return _DECISIVE.get(self.form)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which the statistic lies where the claim is true, or which it has as its ends over the units."""
+        margin = self.equivalent_within_percent
+        if margin is not None:
+            return -margin, margin
+        sign, bound = "<" if self.direction == "lower" else ">", 0.0
+        if self.holds is not None:
+            _, sign, written = self.condition
             bound = float(written)
-        else:
-            return name, *(self.bounds or (low, high))
-        return (name, low, bound) if sign.startswith("<") else (name, bound, high)
+        elif self.direction is None:
+            ends = (
+                self.ratio or self.difference or self.difference_percent or self.spans
+            )
+            return ends or (-math.inf, math.inf)
+        return (-math.inf, bound) if sign.startswith("<") else (bound, math.inf)
 
     @property
     def condition(self) -> tuple[str, str, str]:

@@ -32,84 +32,55 @@ class UnitVerdict:
 
     def document(self) -> dict[str, Any]:
         """The reading as in `sparkpub claims --json`."""
-        found, ends = self.quantity, self.quantity.ci95
+        found = self.quantity
         return {
             "unit": self.unit,
             "statistic": found.statistic.name,
             "value": found.value,
-            "ci95": None if ends is None else list(ends),
-            "n": list(found.n),
+            "ci95": found.ci95,
+            "n": found.n,
             "verdict": self.verdict,
         }
 
 
 def read(claim: Claim, expect: Expect, units: Sequence[Question]) -> list[UnitVerdict]:
     """What each unit says. Raises ClaimError for a unit or statistic that is not there."""
+    statistic = expect.decisive or claim.shown
+    answers = {unit.chosen.label: ask(statistic, unit) for unit in units}
     if expect.published or expect.spans:
-        return _beside_published(claim, expect, units)
+        return _beside_published(claim, expect, answers)
     if expect.highest or expect.lowest:
-        return _beyond_others(claim, expect, units)
-    statistic, low, high = expect.interval
-    answers = [ask(statistic, unit) for unit in units]
+        return _beyond_others(expect, answers)
     if statistic == "trend_p":
-        adjusted = holm([found.value for found in answers])
-        pairs = zip(answers, adjusted, strict=True)
-        answers = [replace(found, value=p) for found, p in pairs]
+        adjusted = holm([found.value for found in answers.values()])
+        pairs = zip(answers.items(), adjusted, strict=True)
+        answers = {name: replace(found, value=p) for (name, found), p in pairs}
     chances = len(units) if claim.scope.startswith("any") else 1
     readings = []
-    for unit, found in zip(units, answers, strict=True):
-        shown, verdict = _told(found), _inside(found, low, high, chances)
-        if expect.holds:
-            verdict = _holds(claim, expect, found, chances)
+    for unit, (name, found) in zip(units, answers.items(), strict=True):
+        shown, verdict = _told(found), _decided(claim, expect, found, chances)
         if expect.equivalent_within_percent:
             test = ask("equivalence_p", unit)
-            verdict = "refuted" if verdict == "refuted" else _equivalent(test, chances)
+            if verdict != "refuted":
+                verdict = "supported" if _is_equivalent(test, chances) else "undecided"
             shown += f", TOST {test.text()}" if test.value is not None else ""
-        readings.append(UnitVerdict(unit.chosen.label, found, verdict, shown))
+        readings.append(UnitVerdict(name, found, verdict, shown))
     return readings
 
 
-def _inside(quantity: Quantity, low: float, high: float, chances: int) -> Decided:
-    """Whether the 95 % interval lies inside [low, high], outside, or across a bound; few runs decide nothing.
-
-    Where one of several units is enough, each of them is one more chance, and support needs the interval that is wide
-    enough for all: that at Bonferroni's level. Where its degrees of freedom are not known they are taken as too few.
-    """
-    if quantity.ci95 is None or quantity.worth < MINIMUM_RUNS:
-        return "undecided"
-    assert quantity.value is not None
-    bottom, top = quantity.ci95
-    if top < low or bottom > high:
-        return "refuted"
-    levels = [1 - ALPHA / 2, 1 - ALPHA / (2 * chances)]
-    plain, wide = scipy.special.stdtrit(quantity.df, levels)
-    bottom, top = (
-        quantity.value + (end - quantity.value) * float(wide / plain)
-        for end in quantity.ci95
-    )
-    return "supported" if low <= bottom and top <= high else "undecided"
-
-
-def _equivalent(test: Quantity, chances: int) -> Decided:
-    if test.value is None or test.worth < MINIMUM_RUNS:
-        return "undecided"
-    return "supported" if test.value * chances < ALPHA else "undecided"
-
-
-def _holds(claim: Claim, expect: Expect, found: Quantity, chances: int) -> Decided:
-    """`=` holds at the digits written; an inequality is read with the 95 % interval where there is one. Beyond these
-    runs an estimate without an interval decides nothing."""
+def _decided(claim: Claim, expect: Expect, found: Quantity, chances: int) -> Decided:
+    """By the 95 % interval where there is one; `=` at the digits written. Beyond these runs an estimate without an
+    interval decides nothing."""
+    if expect.holds is None or found.value is None:
+        return _inside(found, *expect.bounds, chances)
     _, sign, number = expect.condition
     is_counted = found.statistic.kind == "runs"
-    if found.value is None:
-        return "undecided"
     if claim.about == "world" and found.ci95 is None and not is_counted:
         return "undecided"
     if sign == "=":
         return _agreeing(found, float(number), len(number.partition(".")[2]))
     if found.ci95 is not None:
-        _, low, high = expect.interval
-        return _inside(found, low, high, chances)
+        return _inside(found, *expect.bounds, chances)
     is_so = _OPERATORS[sign](found.value, float(number))
     if is_so and found.statistic.unit == "p" and sign.startswith(">"):
         # A test that finds nothing shows nothing: a large p refutes no effect and supports none.
@@ -117,18 +88,43 @@ def _holds(claim: Claim, expect: Expect, found: Quantity, chances: int) -> Decid
     return "supported" if is_so else "refuted"
 
 
-def _told(quantity: Quantity) -> str:
+def _inside(found: Quantity, low: float, high: float, chances: int) -> Decided:
+    """Whether the 95 % interval lies inside [low, high], outside, or across a bound; few runs decide nothing.
+
+    Where one of several units is enough, each of them is one more chance, and support needs the interval that is wide
+    enough for all: that at Bonferroni's level. Where its degrees of freedom are not known they are taken as too few.
+    """
+    if found.value is None or found.ci95 is None or found.worth < MINIMUM_RUNS:
+        return "undecided"
+    bottom, top = found.ci95
+    if top < low or bottom > high:
+        return "refuted"
+    levels = [1 - ALPHA / 2, 1 - ALPHA / (2 * chances)]
+    plain, wide = scipy.special.stdtrit(found.df, levels)
+    bottom, top = (
+        found.value + (end - found.value) * wide / plain for end in found.ci95
+    )
+    return "supported" if low <= bottom and top <= high else "undecided"
+
+
+def _is_equivalent(test: Quantity, chances: int) -> bool:
+    if test.value is None or test.worth < MINIMUM_RUNS:
+        return False
+    return test.value * chances < ALPHA
+
+
+def _told(found: Quantity) -> str:
     """A quantity with its interval, and what it rests on."""
-    if quantity.value is None or quantity.statistic.kind == "runs":
-        return quantity.text()
-    parts = [quantity.rests_on]
-    if quantity.ci95 is not None:
-        parts.insert(0, f"95 % interval {quantity.interval()}")
-        if quantity.worth < MINIMUM_RUNS <= min(quantity.n):
+    if found.value is None or found.statistic.kind == "runs":
+        return found.text()
+    parts = [found.rests_on]
+    if found.ci95 is not None:
+        parts.insert(0, f"95 % interval {found.interval()}")
+        if found.worth < MINIMUM_RUNS <= min(found.n):
             parts.append(
-                f"worth {quantity.worth:.1f} independent ones where {MINIMUM_RUNS} are needed"
+                f"worth {found.worth:.1f} independent ones where {MINIMUM_RUNS} are needed"
             )
-    return f"{quantity.text()} ({', '.join(parts)})"
+    return f"{found.text()} ({', '.join(parts)})"
 
 
 def _agreeing(found: Quantity, published: float, decimals: int) -> Decided:
@@ -141,36 +137,27 @@ def _agreeing(found: Quantity, published: float, decimals: int) -> Decided:
 
 
 def _beside_published(
-    claim: Claim, expect: Expect, units: Sequence[Question]
+    claim: Claim, expect: Expect, answers: Mapping[str, Quantity]
 ) -> list[UnitVerdict]:
     """Each published figure beside what the data give: of units, or of the units with the smallest and largest."""
-    answers = {unit.chosen.label: ask(claim.shown, unit) for unit in units}
-    beside = [
-        (name, _unit(answers, name, "published"), figure)
-        for name, figure in (expect.published or {}).items()
-    ]
+    beside = [(name, name, figure) for name, figure in (expect.published or {}).items()]
     if expect.spans:
-        known = sorted(
-            (found.value, name)
-            for name, found in answers.items()
-            if found.value is not None
+        known = [name for name, found in answers.items() if found.value is not None]
+        known.sort(key=lambda name: (answers[name].value, name))
+        words = ("smallest", "largest")
+        ends = zip(words, known[:1] + known[-1:], expect.spans, strict=False)
+        beside = [(f"{word} ({name})", name, figure) for word, name, figure in ends]
+    readings = []
+    for label, name, figure in beside:
+        found = _unit(answers, name, "published")
+        published, given = (
+            found.say(figure, claim.decimals),
+            found.text(claim.decimals + 1),
         )
-        ends = zip(
-            ("smallest", "largest"), known[:1] + known[-1:], expect.spans, strict=False
-        )
-        beside = [
-            (f"{word} ({name})", answers[name], bound)
-            for word, (_, name), bound in ends
-        ]
-    return [
-        UnitVerdict(
-            name,
-            found,
-            _agreeing(found, figure, claim.decimals),
-            f"published {found.say(figure, claim.decimals)}, the data give {found.text(claim.decimals + 1)}",
-        )
-        for name, found, figure in beside
-    ]
+        verdict = _agreeing(found, figure, claim.decimals)
+        shown = f"published {published}, the data give {given}"
+        readings.append(UnitVerdict(label, found, verdict, shown))
+    return readings
 
 
 def _unit(answers: Mapping[str, Quantity], name: str, form: str) -> Quantity:
@@ -181,28 +168,21 @@ def _unit(answers: Mapping[str, Quantity], name: str, form: str) -> Quantity:
 
 
 def _beyond_others(
-    claim: Claim, expect: Expect, units: Sequence[Question]
+    expect: Expect, answers: Mapping[str, Quantity]
 ) -> list[UnitVerdict]:
     """Whether one unit lies beyond every other: decided only where 95 % intervals do not overlap."""
     name = expect.highest or expect.lowest or ""
-    others = {unit.chosen.label: ask(claim.shown, unit) for unit in units}
-    own = _unit(others, name, expect.form)
-    return [
-        UnitVerdict(
-            f"{name} against {unit}",
-            found,
-            _beyond(own, found, highest=expect.highest is not None),
-            f"{_told(own)} against {_told(found)}",
-        )
-        for unit, found in others.items()
-        if unit != name
-    ]
-
-
-def _beyond(one: Quantity, other: Quantity, *, highest: bool) -> Decided:
-    if one.ci95 is None or other.ci95 is None:
-        return "undecided"
-    is_above = one.ci95[0] > other.ci95[1]
-    if not is_above and one.ci95[1] >= other.ci95[0]:
-        return "undecided"
-    return "supported" if is_above == highest else "refuted"
+    own = _unit(answers, name, expect.form)
+    readings = []
+    for unit, found in answers.items():
+        if unit == name:
+            continue
+        verdict: Decided = "undecided"
+        if own.ci95 and found.ci95:
+            is_above = own.ci95[0] > found.ci95[1]
+            if is_above or own.ci95[1] < found.ci95[0]:
+                is_so = is_above == bool(expect.highest)
+                verdict = "supported" if is_so else "refuted"
+        shown = f"{_told(own)} against {_told(found)}"
+        readings.append(UnitVerdict(f"{name} against {unit}", found, verdict, shown))
+    return readings

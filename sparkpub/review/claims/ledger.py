@@ -7,7 +7,7 @@ to reread.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.record import Record
 from sparkpub.record.text import listed
 from sparkpub.review.checks.alike import differences
 from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
-from sparkpub.review.claims.claim import Claim, Expect, VerdictWord
+from sparkpub.review.claims.claim import Claim, VerdictWord
 from sparkpub.review.claims.expectations import Decided, UnitVerdict
 from sparkpub.review.claims.expectations import read as read_units
 from sparkpub.review.claims.quantities import Question
@@ -44,7 +43,7 @@ _STANDS_FOR = {
     (False, True): "that machine on days like these",
     (True, True): "machines and days like these",
 }
-"""Whether machines and days were varied to what runs stand for."""
+"""Whether machines and days were varied to what runs stand for: what all share says nothing of another."""
 _FROM_ONE_SESSION = " It is so in these runs, of one machine on one day, and they tell nothing about others."
 
 
@@ -98,176 +97,146 @@ def judge(claims: Sequence[Claim], review: "Review") -> list[Verdict]:
 
 
 def _judge(claim: Claim, review: "Review", names: Names) -> Verdict:
-    needed = (claim.campaign, *claim.repeated_in)
-    missing = [name for name in needed if name not in review.campaigns]
-    campaigns = [review.campaigns[name] for name in needed if name not in missing]
-    if missing and claim.expect is not None:
-        campaigns = []
-    groups = [_chosen(claim, reviewed) for reviewed in campaigns]
-    told = partial(Verdict, claim, sentence(claim, names, groups))
     if claim.expect is None:
-        return told("hypothesis", f"What would decide it: {claim.decided_by}")
-    if missing:
-        return told("undecided", f"The campaign {missing[0]} is not among these data.")
-    for reviewed in campaigns:
-        if _is_early(claim, reviewed.campaign):
-            text = f"Campaign {reviewed.campaign.name} is not finished: {reviewed.campaign.progress}."
+        text = f"What would decide it: {claim.decided_by}"
+        return Verdict(claim, claim.says or "", "hypothesis", text)
+    needed = (claim.campaign, *claim.repeated_in)
+    for name in needed:
+        if name not in review.campaigns:
+            text = f"The campaign {name} is not among these data."
+            return Verdict(claim, sentence(claim, names, None), "undecided", text)
+    campaigns = [review.campaigns[name] for name in needed]
+    chosen = _chosen(claim, campaigns)
+    told = partial(Verdict, claim, sentence(claim, names, chosen))
+    for campaign in (reviewed.campaign for reviewed in campaigns):
+        if _is_early(claim, campaign):
+            text = f"Campaign {campaign.name} is not finished: {campaign.progress}."
             return told("undecided", text, early=True)
-    readings = read_units(claim, claim.expect, _questions(claim, groups))
-    evidence: dict[str, Any] = {
-        "include": claim.include,
-        "units": [reading.document() for reading in readings],
-    }
-    figures = _figures(claim.expect, readings)
-    doubts = _doubts(groups, review) if claim.about == "world" else {}
+    readings = read_units(claim, claim.expect, _questions(claim, chosen))
+    figures = _figures(claim, readings)
+    units = [reading.document() for reading in readings]
+    evidence: dict[str, Any] = {"include": claim.include, "units": units}
+    doubts = _doubts(chosen, review) if claim.about == "world" else {}
     if doubts:
         evidence["findings"] = list(doubts.values())
         text = f"These runs are no evidence for it, because of {listed(doubts)}. Their figures: {figures}."
         return told("void", text, evidence)
     decided = _combined(claim.scope, [reading.verdict for reading in readings])
-    is_of_several = bool(readings) and all(
-        one.quantity.sessions > 1 for one in readings
-    )
+    sessions = min((reading.quantity.sessions for reading in readings), default=1)
     text = f"{figures}."
-    if claim.about == "world" and decided == "supported" and not is_of_several:
+    if claim.about == "world" and decided == "supported" and sessions == 1:
         decided = "undecided"
         text += _FROM_ONE_SESSION
-    elif len(groups) > 1 or is_of_several:
-        records = [record for group in groups for record in group.records]
-        text += f" The interval holds for {_like_these(records)}."
-    apart = differences([group.records for group in groups])
+    elif len(campaigns) > 1 or sessions > 1:
+        machines = {record.machine.id for record in chosen.records}
+        days = {record.started.value[:10] for record in chosen.records}
+        like_these = _STANDS_FOR[len(machines) > 1, len(days) > 1]
+        text += f" The interval holds for {like_these}."
+    by_campaign = grouped(chosen.records, attrgetter("campaign"))
+    apart = differences(list(by_campaign.values()))
     if apart:
         evidence["differences"] = apart
         text += f" The campaigns differ in {listed(apart)}."
     return told(decided, text, evidence)
 
 
-def _like_these(records: Sequence[Record]) -> str:
-    """What runs stand for: what all of them share was not varied, so that nothing is known of another."""
-    machines = {record.machine.id for record in records}
-    days = {record.started.value[:10] for record in records}
-    return _STANDS_FOR[len(machines) > 1, len(days) > 1]
+# -- of which runs -------------------------------------------------------------------------------------------------
 
 
 def _is_early(claim: Claim, campaign: CampaignData) -> bool:
     """Whether a cell that the claim is about has runs that are still to be measured, or the campaign no good run."""
-    wanted = (claim.models, _environments(claim), claim.workloads)
-    return campaign.awaits() or any(
-        matches(cell, wanted) for cell in campaign.unfinished_cells
-    )
+    cells, wanted = campaign.unfinished_cells, _wanted(claim)
+    return campaign.awaits() or any(matches(cell, wanted) for cell in cells)
 
 
-def _environments(claim: Claim) -> tuple[str, ...]:
-    return claim.environments or claim.sides or ()
+def _wanted(claim: Claim) -> tuple[tuple[str, ...], ...]:
+    """The models, environments and workloads that a claim is about; all where it names none."""
+    return claim.models, claim.environments or claim.sides or (), claim.workloads
 
 
-def _chosen(claim: Claim, reviewed: ReviewedCampaign) -> Chosen:
+def _chosen(claim: Claim, campaigns: Sequence[ReviewedCampaign]) -> Chosen:
     """The runs that a claim is about. Workloads that do not have the metric at all are none of them."""
-    chosen = choose(
-        reviewed,
-        claim.include,
-        model=claim.models,
-        environment=_environments(claim),
-        workload=claim.workloads,
-    )
-    table = chosen.table
+    axes = dict(zip(AXES, _wanted(claim), strict=True))
+    each = [choose(reviewed, claim.include, **axes) for reviewed in campaigns]
+    records = sum((chosen.records for chosen in each), ())
+    table = Chosen(tuple(campaigns), records).table
     measured = set(table.loc[table["metric"] == claim.metric, "workload"])
-    if not measured:
-        return chosen
-    cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
-    return Chosen(reviewed, cells, claim.include)
+    if measured:
+        records = tuple(record for record in records if record.workload in measured)
+    return Chosen(tuple(campaigns), records)
 
 
-def _questions(claim: Claim, groups: Sequence[Chosen]) -> list[Question]:
-    """One question per unit of the claim's scope, over all of its campaigns."""
-    first, *repeats = ([*_units(claim, group)] for group in groups)
-    campaign = groups[0].reviewed.campaign
-    margin = _margin(claim, campaign)
+def _questions(claim: Claim, chosen: Chosen) -> list[Question]:
+    """One question per unit of the claim's scope, over all of its campaigns. Raises ClaimError for a margin that
+    differs from the campaign's unexplained, and for a unit that a campaign does not repeat."""
+    assert claim.expect is not None
+    usual = chosen.campaign.margin_percent
+    margin = claim.expect.equivalent_within_percent or usual
+    if margin != usual and claim.note is None:
+        what = f"its margin of {margin:g} % is not the campaign's {usual:g} %"
+        raise ClaimError(what, remedy="say why in note:")
+    unit = claim.scope.rpartition(" ")[2]
+    axes = AXES if unit == "cell" else (unit, "workload")
     questions = []
-    for unit in first:
-        same = []
-        for repeated in repeats:
-            by_cells = {frozenset(other.cells): other for other in repeated}
-            found = by_cells.get(frozenset(unit.cells))
-            if found is None:
-                name = repeated[0].reviewed.campaign.name if repeated else "a campaign"
+    for part in split(chosen, () if unit == "pooled" else axes):
+        ran = {record.campaign for record in part.records}
+        for name in (claim.campaign, *claim.repeated_in):
+            if name not in ran:
                 raise ClaimError(
-                    f"{name} did not repeat {unit.label}",
+                    f"{name} did not repeat {part.label}",
                     remedy="name with models: what was repeated",
                 )
-            same.append(found)
-        questions.append(
-            Question(
-                replace(unit, repeats=tuple(same)),
-                claim.metric or "",
-                claim.against or "",
-                claim.sides,
-                margin,
-            )
-        )
+        asked = claim.metric or "", claim.against or "", claim.sides, margin
+        questions.append(Question(part, *asked))
     return questions
 
 
-def _units(claim: Claim, chosen: Chosen) -> list[Chosen]:
-    unit = claim.scope.rpartition(" ")[2]
-    axes = AXES if unit == "cell" else (unit, "workload")
-    return split(chosen, () if unit == "pooled" else axes)
+# -- what is said of them ------------------------------------------------------------------------------------------
 
 
-def _margin(claim: Claim, campaign: CampaignData) -> float:
-    """The margin of a claim, in percent: its own or the campaign's. Raises ClaimError where it differs unexplained."""
-    asked = claim.expect and claim.expect.equivalent_within_percent
-    if asked and asked != campaign.margin_percent and claim.note is None:
-        what = f"its margin of {asked:g} % is not the campaign's {campaign.margin_percent:g} %"
-        raise ClaimError(what, remedy="say why in note:")
-    return asked or campaign.margin_percent
-
-
-def _figures(expect: Expect, readings: Sequence[UnitVerdict]) -> str:
+def _figures(claim: Claim, readings: Sequence[UnitVerdict]) -> str:
     """The figures of all units; what a condition asks of them is said first."""
     if not readings:
         return "No run has this metric"
-    asked = readings[0].quantity.statistic.definition
-    lead = f"{asked[:1].upper()}{asked[1:]}: " if expect.holds else ""
+    lead = ""
+    if claim.expect and claim.expect.holds:
+        asked = readings[0].quantity.statistic.definition
+        lead = f"{asked[:1].upper()}{asked[1:]}: "
     if [reading.unit for reading in readings] == ["all runs"]:
         return lead + readings[0].shown
     return lead + "; ".join(f"{reading.unit}: {reading.shown}" for reading in readings)
 
 
-def _doubts(groups: Sequence[Chosen], review: "Review") -> dict[str, dict[str, Any]]:
+def _doubts(chosen: Chosen, review: "Review") -> dict[str, dict[str, Any]]:
     """Findings on the runs concerned that void a claim about the world, one entry per check."""
     found = [
         finding
         for finding in review.findings
-        if _is_serious(finding)
-        and any(_concerns(finding, group, review) for group in groups)
+        if finding.severity == "error"
+        or finding.check == UNSERVED
+        or (finding.severity == "warning" and finding.check in BEYOND_DOUBT)
     ]
+    mine = [finding for finding in found if _concerns(finding, chosen, review)]
     return {
         check: {
             "check": check,
-            "findings": len(mine),
-            "severity": mine[0].severity,
-            "message": mine[0].message,
+            "findings": len(same),
+            "severity": same[0].severity,
+            "message": same[0].message,
         }
-        for check, mine in grouped(found, attrgetter("check")).items()
+        for check, same in grouped(mine, attrgetter("check")).items()
     }
 
 
-def _is_serious(finding: "Finding") -> bool:
-    if finding.severity == "error" or finding.check == UNSERVED:
-        return True
-    return finding.severity == "warning" and finding.check in BEYOND_DOUBT
-
-
-def _concerns(finding: "Finding", group: Chosen, review: "Review") -> bool:
-    """Whether a finding is about runs of a group that count, or about its cells."""
-    if finding.campaign != group.reviewed.campaign.name:
-        return False
+def _concerns(finding: "Finding", chosen: Chosen, review: "Review") -> bool:
+    """Whether a finding is about chosen runs that count, or about their cells."""
+    ran = [one for one in chosen.records if one.campaign == finding.campaign]
     if finding.runs:
         named = set(finding.runs) - set(review.excluded)
-        return not named.isdisjoint(record.run_id for record in group.records)
-    cells = {"/".join(record.cell) for record in group.records}
-    return not finding.cells or not cells.isdisjoint(finding.cells)
+        return any(record.run_id in named for record in ran)
+    return any(
+        not finding.cells or "/".join(record.cell) in finding.cells for record in ran
+    )
 
 
 def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
@@ -286,16 +255,14 @@ def as_text(verdicts: Sequence[Verdict], uses: Callable[[str], Sequence[str]]) -
     """
     lines = []
     for verdict in verdicts:
-        lines.append(f"{verdict.verdict:<10} {verdict.claim.id}: {verdict.says}")
+        claim = verdict.claim
+        lines.append(f"{verdict.verdict:<10} {claim.id}: {verdict.says}")
         lines.append(f"{'':<11}{verdict.text}")
         if verdict.changed:
-            places = ", ".join(uses(verdict.claim.id)) or "no page"
+            places = ", ".join(uses(claim.id)) or "no page"
             lines.append(
-                f"{'':<11}CHANGED: recorded as {verdict.claim.recorded}; reread {places}"
+                f"{'':<11}CHANGED: recorded as {claim.recorded}; reread {places}"
             )
-    counts = Counter(verdict.verdict for verdict in verdicts)
-    summary = (
-        ", ".join(f"{count} {word}" for word, count in counts.most_common())
-        or "no claims"
-    )
-    return "\n".join([*lines, summary])
+    counts = Counter(verdict.verdict for verdict in verdicts).most_common()
+    summary = ", ".join(f"{count} {word}" for word, count in counts)
+    return "\n".join([*lines, summary or "no claims"])

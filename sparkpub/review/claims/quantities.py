@@ -3,12 +3,14 @@
 ask("mean", Question(choose(reviewed, model=("7b",)), "ttft_p50_ms")).text()      # "208.4 ms"
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,20 +35,10 @@ from sparkpub.review.tables.cells import levelled
 from sparkpub.review.tables.column import TableRow, groups, texts
 from sparkpub.review.tables.comparisons import Compared, Margin, compare
 from sparkpub.review.tables.over import of_cells
-from sparkpub.review.vocabulary import Statistic, statistic_called
+from sparkpub.review.vocabulary import Statistic, StatisticKind, statistic_called
 
 _ASKED_IN_A_ROW = 64
 """Comparisons that are kept."""
-_FINER = {"pooled_difference": 2}
-"""Digits beyond the metric's own: many cells together know more than one."""
-_TESTED = (
-    "difference",
-    "difference_percent",
-    "ratio",
-    "inverse_ratio",
-    "equivalence_p",
-)
-"""Statistics that rest on what the runs of a comparison are worth."""
 
 
 @dataclass(frozen=True)
@@ -61,33 +53,22 @@ class Question:
     margin_percent: float = 1.0
 
     @property
-    def compared(self) -> Compared | None:
-        """The candidate against its baseline, over all machines and within each; None where one side has no values."""
-        return _compared(self)
+    def values(self) -> pd.DataFrame:
+        """The rows that have a value of the metric."""
+        return self.chosen.rows(self.metric)
 
-    @property
-    def compared_by_cell(self) -> list[TableRow]:
-        """The same over all machines, within each model and workload."""
-        values = self.chosen.rows(self.metric)
-        parts = groups(values, ["model", "workload"])
-        found = [_compare(self, values.iloc[part]) for part in parts]
-        return [one[0] for one in found if one is not None]
+    def compare(self, values: pd.DataFrame) -> Compared | None:
+        """The candidate against its baseline in some of the values, over all machines and within each."""
+        assert self.sides is not None
+        where, campaign = values["environment"], self.chosen.campaign
+        candidate, baseline = (values[where == name] for name in self.sides)
+        margin = Margin(self.margin_percent, campaign.margin_declared)
+        return compare(baseline, candidate, campaign, margin)
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
 def _compared(question: Question) -> Compared | None:
-    return _compare(question, question.chosen.rows(question.metric))
-
-
-def _compare(question: Question, values: pd.DataFrame) -> Compared | None:
-    """The sides of a question by some of its values."""
-    assert question.sides is not None
-    candidate, baseline = (
-        values[values["environment"] == name] for name in question.sides
-    )
-    campaign = question.chosen.reviewed.campaign
-    margin = Margin(question.margin_percent, campaign.margin_declared)
-    return compare(baseline, candidate, campaign, margin)
+    return question.compare(question.values)
 
 
 @dataclass(frozen=True)
@@ -158,7 +139,7 @@ class Quantity:
 
     def _digits(self, value: float) -> int:
         if self.statistic.unit == "metric" and self.metric is not None:
-            return self.metric.decimals + _FINER.get(self.statistic.name, 0)
+            return self.metric.decimals + self.statistic.finer
         if self.statistic.unit == "%":
             return 1 if abs(value) >= 1 else 2
         return self.statistic.digits
@@ -168,26 +149,29 @@ def ask(name: str, question: Question) -> Quantity:
     """The answer. Raises ClaimError where the statistic is unknown or needs what the question does not have."""
     statistic = statistic_called(name)
     _refuse(statistic, question)
-    value, interval, df = _answer(statistic, question)
-    metric = None
-    if question.metric in question.chosen.metrics:
-        metric = question.chosen.reviewed.campaign.metrics[question.metric]
-    each = _sessions(statistic, question)
-    rests_on = "; ".join(session.words for session in each)
-    if len(each) > 1:
-        machines = {session.machine.rpartition("/")[2] for session in each}
-        noun = "machine" if len(machines) == len(each) else "session"
-        rests_on = f"{counted(len(each), noun)}: {rests_on}"
+    row = _ROWS[statistic.kind](question)
+    value = getattr(row, name, None)
+    interval = statistic.interval and getattr(row, statistic.interval, None)
+    if interval and statistic.unit == "%":
+        interval = 100 * (interval[0] - 1), 100 * (interval[1] - 1)
+    parts = _parts(statistic, question)
+    rests_on = "; ".join(part.words for part in parts)
+    if len(parts) > 1:
+        machines = {part.machine.rpartition("/")[2] for part in parts}
+        noun = "machine" if len(machines) == len(parts) else "session"
+        rests_on = f"{counted(len(parts), noun)}: {rests_on}"
+    chosen, n = question.chosen, sum((part.n for part in parts), ())
+    is_tested = getattr(row, "analysis", "description") != "description"
     return Quantity(
         statistic,
-        metric,
+        chosen.campaign.metrics.get(question.metric),
         None if value is None else float(value),
-        interval,
-        df or 1.0,
-        n=sum((session.n for session in each), ()),
+        interval or None,
+        getattr(row, "df", None) or 1.0,
+        n=n,
         rests_on=rests_on,
-        sessions=len(each),
-        worth=min(session.worth for session in each),
+        sessions=len(parts),
+        worth=float(row.n_effective if is_tested else min(n)),
     )
 
 
@@ -199,139 +183,83 @@ def _refuse(statistic: Statistic, question: Question) -> None:
         what, remedy = "needs a metric", "name one"
     elif (kind == "relation" or name == "gap") and not question.against:
         what, remedy = "relates two metrics", "name the second one with against"
-    elif kind == "comparison" and question.sides is None:
+    elif statistic.compares and question.sides is None:
         what = "needs two environments to compare"
-    elif kind != "comparison" and question.sides is not None:
+    elif not statistic.compares and question.sides is not None:
         what = "needs no comparison"
-    elif question.chosen.repeats and not statistic.is_column:
+    elif len(question.chosen.campaigns) > 1 and not statistic.is_column:
         what, remedy = "is not combined over campaigns", "leave out repeated_in"
     if what:
         raise ClaimError(f"{name} {what}", remedy=remedy)
 
 
-class _Session(NamedTuple):
-    """What an answer rests on, of one machine in one campaign, or of all where they have no answer of their own: runs
-    of each side or rounds, the same in words, and how many independent runs these are worth."""
+# -- what an answer rests on ---------------------------------------------------------------------------------------
 
-    machine: str
+
+@dataclass(frozen=True)
+class _Part:
+    """The runs of each side, or the rounds, of one machine in one campaign, or of all."""
+
     n: tuple[int, ...]
-    words: str
-    worth: float
+    machine: str = ""
+    servers: str = ""
+    is_of_rounds: bool = False
+
+    @property
+    def words(self) -> str:
+        if self.is_of_rounds:
+            return f"{self.n[0]} rounds{self.servers}"
+        return f"n = {' and '.join(map(str, self.n))}{self.servers}"
 
 
-def _sessions(statistic: Statistic, question: Question) -> list[_Session]:
+def _parts(statistic: Statistic, question: Question) -> list[_Part]:
     """Several machines and campaigns have one answer to what is a column, in which each of them counts once."""
-    values = question.chosen.rows(question.metric)
-    if statistic.kind == "comparison":
-        if question.compared is None:
-            assert question.sides is not None
-            on = [int((values["environment"] == name).sum()) for name in question.sides]
-            return [_session("", *reversed(on))]
-        overall, within = question.compared
-        found = within if within and statistic.is_column else [overall]
-        return [_of_comparison(statistic, row) for row in found]
-    machines = texts(values["machine"])
-    names = dict.fromkeys(machines)
-    if statistic.is_column and len(names) > 1:
-        return [_session(name, int((machines == name).sum())) for name in names]
+    values = question.values
+    if question.sides is None:
+        machines = Counter(texts(values["machine"]))
+        if statistic.is_column and len(machines) > 1:
+            return [_Part((n,), machine) for machine, n in machines.items()]
+        every = values if question.metric else question.chosen.records
+        return [_Part((len(every),))]
+    compared = _compared(question)
+    if compared is None:
+        on = Counter(texts(values["environment"]))
+        return [_Part(tuple(on[name] for name in reversed(question.sides)))]
+    overall, within = compared
     return [
-        _session("", len(values) if question.metric else len(question.chosen.records))
+        _of_comparison(row)
+        for row in (within if within and statistic.is_column else [overall])
     ]
 
 
-def _session(machine: str, *n: int) -> _Session:
-    return _Session(machine, n, f"n = {' and '.join(map(str, n))}", float(min(n)))
-
-
-def _of_comparison(statistic: Statistic, row: TableRow) -> _Session:
-    found = _session(row.machine or "", row.n_baseline, row.n_candidate)
-    if row.analysis == "paired":
-        n = (row.n_baseline,)
-        found = found._replace(n=n, words=f"{row.n_baseline} rounds")
+def _of_comparison(row: TableRow) -> _Part:
+    n = row.n_baseline, row.n_candidate
+    is_paired = row.analysis == "paired"
+    servers = ""
     if row.servers is not None:
-        servers = counted(row.servers, "server")
-        found = found._replace(words=f"{found.words} on {servers} a side")
-    if statistic.name in _TESTED and row.analysis != "description":
-        return found._replace(worth=float(row.n_effective))
-    return found
+        servers = f" on {counted(row.servers, 'server')} a side"
+    return _Part(n[:1] if is_paired else n, row.machine or "", servers, is_paired)
 
 
-# -- the kinds of statistics ---------------------------------------------------------------------------------------
-
-_Answer = tuple[float | None, Interval | None, float | None]
-"""Value, 95 % interval and its degrees of freedom."""
-_NOTHING: _Answer = (None, None, None)
+# -- the rows in which statistics stand, by kind -------------------------------------------------------------------
 
 
-def _answer(statistic: Statistic, question: Question) -> _Answer:
-    chosen = question.chosen
-    match statistic.kind:
-        case "runs":
-            return _of_runs(statistic.name, chosen.records), None, None
-        case "sample":
-            return _column(statistic, chosen.described.get(question.metric))
-        case "order":
-            found = chosen.rows(question.metric)
-            if len(found) < 3:
-                return _NOTHING
-            values = levelled(found, ["metric"])
-            return trends(values[np.newaxis])["p_value"][0], None, None
-        case "relation":
-            return _relation(statistic, question)
-        case "comparison":
-            return _comparison(statistic, question)
-
-
-def _column(statistic: Statistic, row: TableRow | None) -> _Answer:
-    """A statistic that is a column of a table."""
-    if row is None:
-        return _NOTHING
-    value = getattr(row, statistic.name)
-    interval = getattr(row, statistic.interval) if statistic.interval else None
-    if interval is not None and statistic.unit == "%":
-        interval = 100 * (interval[0] - 1), 100 * (interval[1] - 1)
-    return value, interval, row.df
-
-
-def _comparison(statistic: Statistic, question: Question) -> _Answer:
-    if statistic.name == "pooled_difference":
-        known = of_cells(question.compared_by_cell, percent=False)
-        together = over(known) if known else None
-        if together is None:
-            return _NOTHING
-        return together.value, together.interval(), together.df
-    found = question.compared
-    if statistic.name == "gap":
-        other = replace(question, metric=question.against).compared
-        if found is None or other is None:
-            return _NOTHING
-        apart = abs(found[0].difference) - abs(other[0].difference)
-        return abs(apart), None, None
-    return _column(statistic, found and found[0])
-
-
-def _relation(statistic: Statistic, question: Question) -> _Answer:
-    y, x = (
-        question.chosen.rows(metric).set_index("run")["value"]
-        for metric in (question.metric, question.against)
+def _records(question: Question) -> TableRow:
+    """Runs, with or without values."""
+    records = question.chosen.records
+    starts = sorted(datetime.fromisoformat(record.started.value) for record in records)
+    apart = [(later - one).total_seconds() for one, later in pairwise(starts)]
+    return SimpleNamespace(
+        runs=len(records),
+        failed=sum(record.status != "ok" for record in records),
+        with_log=sum(record.file("log") is not None for record in records),
+        identified=sum(map(_is_identified, records)),
+        hours=(starts[-1] - starts[0]).total_seconds() / 3600 if starts else None,
+        minutes_apart=float(np.median(apart)) / 60 if apart else None,
+        duration_seconds=_mean(record.duration_seconds for record in records),
+        warmup_seconds=_mean(_seconds(record, "warmup") for record in records),
+        measure_seconds=_mean(_seconds(record, "measure") for record in records),
     )
-    both = pd.concat({"x": x, "y": y}, axis="columns", join="inner")
-    if len(both) < 3 or both["x"].nunique() == 1:
-        return _NOTHING
-    line = least_squares(both["x"].tolist(), both["y"].tolist())
-    if statistic.name == "zero_at":
-        return -line.intercept / line.slope, None, None
-    return getattr(line, statistic.name), None, None
-
-
-# -- runs, with or without values ----------------------------------------------------------------------------------
-
-
-def _phase(name: str, record: Record) -> float | None:
-    for phase in record.phases:
-        if phase.name == name:
-            return phase.end_seconds - phase.start_seconds
-    return None
 
 
 def _is_identified(record: Record) -> bool:
@@ -340,29 +268,78 @@ def _is_identified(record: Record) -> bool:
     return any((*shown, seen.parameters))
 
 
-_COUNTED: Mapping[str, Callable[[Record], bool]] = {
-    "runs": lambda _: True,
-    "failed": lambda record: record.status != "ok",
-    "with_log": lambda record: record.file("log") is not None,
-    "identified": _is_identified,
-}
-_MEASURED: Mapping[str, Callable[[Record], float | None]] = {
-    "duration_seconds": lambda record: record.duration_seconds,
-    "warmup_seconds": partial(_phase, "warmup"),
-    "measure_seconds": partial(_phase, "measure"),
-}
-"""Statistics that are the mean of what records state."""
+def _seconds(record: Record, name: str) -> float | None:
+    for phase in record.phases:
+        if phase.name == name:
+            return phase.end_seconds - phase.start_seconds
+    return None
 
 
-def _of_runs(name: str, records: Sequence[Record]) -> float | None:
-    """A statistic of records; None where none of them tells."""
-    if name in _COUNTED:
-        return float(sum(map(_COUNTED[name], records)))
-    if name in _MEASURED:
-        known = [each for each in map(_MEASURED[name], records) if each is not None]
-        return float(np.mean(known)) if known else None
-    starts = sorted(datetime.fromisoformat(record.started.value) for record in records)
-    if name == "hours":
-        return (starts[-1] - starts[0]).total_seconds() / 3600 if starts else None
-    apart = [(later - one).total_seconds() for one, later in pairwise(starts)]
-    return float(np.median(apart)) / 60 if apart else None
+def _mean(told: Iterable[float | None]) -> float | None:
+    """The mean of what records state; None where none of them does."""
+    known = [each for each in told if each is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _sample(question: Question) -> TableRow | None:
+    return question.chosen.described.get(question.metric)
+
+
+def _order(question: Question) -> TableRow | None:
+    found = question.values
+    if len(found) < 3:
+        return None
+    values = levelled(found, ["metric"])
+    return SimpleNamespace(trend_p=trends(values[np.newaxis])["p_value"][0])
+
+
+def _line(question: Question) -> TableRow | None:
+    y, x = (
+        each.values.set_index("run")["value"]
+        for each in (question, replace(question, metric=question.against))
+    )
+    both = pd.concat({"x": x, "y": y}, axis="columns", join="inner")
+    if len(both) < 3 or both["x"].nunique() == 1:
+        return None
+    line = least_squares(both["x"].tolist(), both["y"].tolist())
+    zero_at = -line.intercept / line.slope if line.slope else None
+    return SimpleNamespace(**line._asdict(), zero_at=zero_at)
+
+
+def _comparison(question: Question) -> TableRow | None:
+    found = _compared(question)
+    return None if found is None else found[0]
+
+
+def _pooled(question: Question) -> TableRow | None:
+    values = question.values
+    parts = groups(values, ["model", "workload"])
+    found = [question.compare(values.iloc[part]) for part in parts]
+    known = of_cells([one[0] for one in found if one is not None], percent=False)
+    if not known:
+        return None
+    together = over(known)
+    return SimpleNamespace(
+        pooled_difference=together.value, ci95=together.interval(), df=together.df
+    )
+
+
+def _gap(question: Question) -> TableRow | None:
+    one, other = map(
+        _comparison, (question, replace(question, metric=question.against))
+    )
+    if one is None or other is None:
+        return None
+    return SimpleNamespace(gap=abs(abs(one.difference) - abs(other.difference)))
+
+
+_ROWS: Mapping[StatisticKind, Callable[[Question], Any]] = {
+    "runs": _records,
+    "sample": _sample,
+    "order": _order,
+    "relation": _line,
+    "comparison": _comparison,
+    "pooled": _pooled,
+    "gap": _gap,
+}
+"""Kind of a statistic to the row that has it under its name; None where the data have none."""

@@ -42,28 +42,21 @@ WHISKER = 1.5
 
 def every_run(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory`: every run of a metric, the mean of each cell and its interval."""
-    drawn, note = _dots(campaign, metric, campaign.cells(metric))
-    return Figure(
-        says=_headline(campaign, metric),
-        chart=drawn,
-        table=_table_of_cells(campaign, metric, runs="linked"),
-        sample=_sample(campaign, metric, note),
-    )
+    table = _table_of_cells(campaign, metric, runs=True)
+    return _dots(campaign, metric, campaign.cells(metric), table)
 
 
 def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends of its whiskers."""
     runs = campaign.runs(metric)
-    counts = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
-    found = []
-    for cell, values in counts:
-        found.append(dict(zip(KEYS, cell, strict=True)) | _box(values))
-    boxes = pd.DataFrame(found)
+    by_cell = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
+    boxes = pd.DataFrame(
+        [dict(zip(KEYS, cell, strict=True)) | _box(values) for cell, values in by_cell]
+    )
     if boxes["n"].max() > 1:  # one run has no quartiles
         boxes = boxes[boxes["n"] > 1]
     words = campaign.cells(metric).drop(columns=["n", "value", "low", "high", "tip"])
     cells = words.merge(boxes, on=KEYS)
-    drawn, note = _dots(campaign, metric, cells)
     ends = {
         "Lower end": "least",
         "Lower quartile": "low",
@@ -73,19 +66,37 @@ def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
     }
     told = []
     for row in records(cells):
-        line = {
-            "Cell": row["cell"],
-            "n": str(row["n"]),
+        values = {
+            head: metric.format(row[end], unit=False) for head, end in ends.items()
         }
-        for head, end in ends.items():
-            line[head] = metric.format(row[end], unit=False)
-        told.append(line)
-    about = f"Boxes are quartiles, lines the ends within {WHISKER} times their distance"
+        told.append({"Cell": row["cell"], "n": str(row["n"]), **values})
+    note = (
+        f" Boxes are quartiles, lines the ends within {WHISKER} times their distance."
+    )
+    return _dots(campaign, metric, cells, table_of(told), note)
+
+
+def _dots(
+    campaign: StudiedCampaign,
+    metric: Metric,
+    cells: pd.DataFrame,
+    table: Table,
+    note: str = "",
+) -> Figure:
+    """Cells with their runs."""
+    runs = campaign.runs(metric).assign(kind="run")
+    rows = pd.concat([cells.assign(kind="mean"), runs])
+    shown, groups, more = _placed(campaign, metric, cells, rows)
     return Figure(
         says=_headline(campaign, metric),
-        chart=drawn,
-        table=table_of(told),
-        sample=_sample(campaign, metric, f" {about}.{note}"),
+        chart=chart(
+            shapes.dots,
+            _with_room(metric, shown),
+            title=metric_title(metric),
+            groups=groups,
+        ),
+        table=table,
+        sample=_sample(campaign, metric, note + more),
     )
 
 
@@ -109,46 +120,29 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     The zero is the mean of the runs that are shown, not that of the cell, in which a machine counts by its error.
     """
     pairs = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
-    margin = pairs[0].equivalence_margin_percent
-    sides = dict.fromkeys((row.model, row.workload) for row in pairs)
-    compared = pd.DataFrame(list(sides), columns=["model", "workload"])
-    runs = campaign.runs(metric).merge(compared)
+    margin, sides = pairs[0].equivalence_margin_percent, ["model", "workload"]
+    compared = pd.DataFrame([(row.model, row.workload) for row in pairs], columns=sides)
+    runs = campaign.runs(metric).merge(compared.drop_duplicates())
     of_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
-    means = runs[of_baseline].groupby(["model", "workload"])["value"].mean()
-    runs = runs.join(
-        means.rename("base"),
-        on=["model", "workload"],
-        how="inner",
-    )
+    means = runs[of_baseline].groupby(sides)["value"].mean()
+    runs = runs.join(means.rename("base"), on=sides, how="inner")
     runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
     for tip, share in zip(runs["tip"], runs["value"], strict=True):
         tip["% from the baseline's mean"] = percent(share, 2)
     cells = campaign.cells(metric).merge(runs[KEYS].drop_duplicates(), on=KEYS)
-    rows, groups, note = _placed(
-        campaign,
-        metric,
-        cells,
-        runs.assign(kind="run"),
-    )
-    counts = runs[runs["counts"]].groupby("cell")["value"]
-    spans = counts.agg(["size", "min", "mean", "max"]).to_dict("index")
+    rows, groups, more = _placed(campaign, metric, cells, runs.assign(kind="run"))
+    by_cell = runs[runs["counts"]].groupby(["row", "cell"])["value"]
     told = []
-    for cell in campaign.cells_here.values():
-        if cell in spans:
-            span = spans[cell]
-            line = {
-                "Cell": cell,
-                "n": str(span["size"]),
-            }
-            for head, end in (("Least", "min"), ("Mean", "mean"), ("Most", "max")):
-                line[head] = percent(span[end], 2)
-            told.append(line)
-    note = f" The band is ±{margin:g} %.{note}"
+    for (_, cell), n, *ends in by_cell.agg(["size", "min", "mean", "max"]).itertuples():
+        values = [str(n), *(percent(end, 2) for end in ends)]
+        heads = ("n", "Least", "Mean", "Most")
+        told.append({"Cell": cell} | dict(zip(heads, values, strict=True)))
+    note = f" The band is ±{margin:g} %.{more}"
     return Figure(
         says=said.farthest(runs, campaign.baseline),
         chart=chart(
             shapes.dots,
-            shapes.in_strips(rows, groups, shared=True),
+            rows,
             title=f"% from {sentences.mean_of(campaign.baseline)}",
             groups=groups,
             band=margin,
@@ -165,19 +159,13 @@ def bars(campaign: StudiedCampaign, metric: Metric) -> Figure:
     means, top = cells["value"], None
     if means.min() >= 0 and means.max() > 0:
         top = min(cells[["value", "high"]].max().max(), MOST_BEYOND * means.max())
-    rows, groups, note = _placed(
-        campaign,
-        metric,
-        cells,
-        cells,
-    )
-    title = metric_title(metric)
+    rows, groups, note = _placed(campaign, metric, cells, cells)
     return Figure(
         says=sentences.means(campaign.names, metric, campaign.statistics(metric)),
         chart=chart(
             shapes.bars,
             rows,
-            title=title,
+            title=metric_title(metric),
             groups=groups,
             top=top,
         ),
@@ -242,24 +230,19 @@ def along(
     # In the campaign's order, so that a line has one colour whatever the metric.
     names = [name for line, name in campaign.lines.items() if line in shown]
     called, legend = distinct(names)
+    groups = dict(zip(names, called, strict=True))
     places = pd.DataFrame(
         [
-            {
-                **dict(zip(KEYS, cell, strict=True)),
-                "x": at,
-                "line": curve.name,
-            }
+            (*cell, at, curve.name, groups[curve.name])
             for curve in found
             if curve.line in shown
             for at, cell in curve.line.points
-        ]
+        ],
+        columns=[*KEYS, "x", "line", "group"],
     )
-    places["group"] = places["line"].map(dict(zip(names, called, strict=True)))
     means = campaign.cells(metric).merge(places, on=KEYS).assign(kind="mean")
     runs = campaign.runs(metric).merge(places, on=KEYS).assign(kind="run")
-    rows = pd.concat([means, runs])
-    note = ""
-    held = {curve.line.held for curve in found}
+    note, held = "", {curve.line.held for curve in found}
     if len(held) == 1 and held != {""}:
         note += f" All with {found[0].line.held}."
     if len(found) > MOST_LINES:
@@ -269,7 +252,7 @@ def along(
         says=said.growing(metric, found),
         chart=chart(
             shapes.lines,
-            plain(rows) + _room(metric, rows["value"]),
+            _with_room(metric, plain(pd.concat([means, runs]))),
             across=found[0].line.title,
             up=metric_title(metric),
             groups=called if len(called) > 1 else (),
@@ -317,37 +300,30 @@ def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-order`: a metric against the order of the runs, and both ends of each cell's Theil-Sen line through
     the medians (Conover 1980)."""
     runs, cells = campaign.runs(metric), campaign.cells(metric)
-    places = dict(zip(runs["run"], runs["number"], strict=True))
+    places = runs.set_index("run")["number"]
     _, environments, workloads = campaign.axes
-    ends = []
-    for cell in records(cells[cells["trend_slope"].notna() & (cells["n"] > 2)]):
-        label = cell["Model"]
-        if len(workloads) > 1:
-            label += f" · {cell['Load']}"
-        last = cell["n"] - 1
-        for index in (0, last):
-            is_named = index == 0 and cell["environment"] == environments[0]
-            end = {
-                "kind": "mean",
-                "x": places[cell["runs"][index]],
-                "value": cell["p50"] + cell["trend_slope"] * (index - last / 2),
-                "line": cell["cell"],
-                "label": label if is_named else None,
-            }
-            ends.append(cell | end)
-    rows = pd.concat([pd.DataFrame(ends), runs.assign(kind="run", x=runs["number"])])
-    rows = rows.assign(group=rows["Environment"])
+    cells = cells[cells["trend_slope"].notna() & (cells["n"] > 2)].assign(kind="mean")
+    cells["line"] = cells["cell"]
+    named = cells["Model"] + (" · " + cells["Load"] if len(workloads) > 1 else "")
+    half = cells["trend_slope"] * (cells["n"] - 1) / 2
+    begin, end = (
+        cells.assign(x=cells["runs"].str[at].map(places), value=cells["p50"] + more)
+        for at, more in ((0, -half), (-1, half))
+    )
+    begin["label"] = named.where(cells["environment"] == environments[0], None)
+    rows = pd.concat([begin, end, runs.assign(kind="run", x=runs["number"])])
+    rows["group"] = rows["Environment"]
     return Figure(
         says=said.drift(campaign, metric) or _headline(campaign, metric),
         chart=chart(
             shapes.lines,
-            plain(rows) + _room(metric, runs["value"]),
+            _with_room(metric, plain(rows)),
             across="Run order in the campaign",
             up=metric_title(metric),
             groups=campaign.called(environments),
             legend="Environment",
         ),
-        table=_table_of_cells(campaign, metric, runs="listed"),
+        table=_table_of_cells(campaign, metric, runs=True),
         sample=_sample(campaign, metric),
     )
 
@@ -364,18 +340,14 @@ def against(
     across: Metric,
 ) -> Figure:
     """`kv-cache-against-peak-memory`: two metrics of the same runs."""
-    runs = campaign.runs(up, across)
+    others = campaign.runs(across)[["run", "value"]]
+    runs = campaign.runs(up).merge(others.rename(columns={"value": "x"}), on="run")
+    for tip, x in zip(runs["tip"], runs["x"], strict=True):
+        tip[across.label] = across.format(x)
     says = f"{up.subject} and {across.within_sentence} of {counted(len(runs), 'run')}."
     if across.name in up.derived_from or up.name in across.derived_from:
         says += " One metric is computed from the other, so this is no independent evidence."
     rows = plain(runs.assign(kind="run", group=runs["Environment"]))
-    for end in _room(up, runs["value"]) + _room(across, runs["x"]):
-        rows.append(
-            {
-                **runs[["x", "value"]].iloc[0],
-                **end,
-            }
-        )
     told: list[dict[str, Value]] = [
         {
             "Run": Entry(row["run"], row["href"]),
@@ -388,7 +360,7 @@ def against(
         says=says,
         chart=chart(
             shapes.points,
-            rows,
+            _with_room(across, _with_room(up, rows), "x"),
             across=metric_title(across),
             up=metric_title(up),
             groups=campaign.called(campaign.axes[1]),
@@ -401,37 +373,6 @@ def against(
 # ---- Rows and their places -------------------------------------------------------------------------------------------
 
 
-def _dots(
-    campaign: StudiedCampaign,
-    metric: Metric,
-    cells: pd.DataFrame,
-) -> tuple[Chart, str]:
-    """Cells with their runs, and a note of those for which there is no room."""
-    cells, runs = cells.assign(kind="mean"), campaign.runs(metric).assign(kind="run")
-    rows, groups, note = _placed(
-        campaign,
-        metric,
-        cells,
-        pd.concat([cells, runs]),
-    )
-    drawn = shapes.in_strips(rows, groups)
-    # Under a name of their panel, so that it has no row more.
-    names = {row.get("panel"): row["name"] for row in rows}
-    for panel, name in names.items():
-        here, place = runs, {"name": name}
-        if panel is not None:
-            here = runs[runs["Load"] == panel]
-            place["panel"] = panel
-        drawn += [{**end, **place} for end in _room(metric, here["value"])]
-    title = metric_title(metric)
-    return chart(
-        shapes.dots,
-        drawn,
-        title=title,
-        groups=groups,
-    ), note
-
-
 def _placed(
     campaign: StudiedCampaign,
     metric: Metric,
@@ -442,7 +383,7 @@ def _placed(
     share a row; and a note of what there is no room for."""
     first = cells["value"] if metric.direction == "lower" else -cells["value"]
     places, note = places_of(campaign, cells.assign(size=first))
-    shown = rows.drop(columns=["cell"]).merge(places, on=KEYS)
+    shown = rows.drop(columns="cell").merge(places, on=KEYS)
     shown = shown.sort_values("place", kind="stable")
     groups = []
     if "group" in places:
@@ -489,14 +430,6 @@ def places_of(
     return shown, note
 
 
-def without_room(campaign: StudiedCampaign) -> list[str]:
-    """The workloads of a campaign for which a chart of all has no panel."""
-    rows = pd.DataFrame(list(campaign.cells_here), columns=KEYS)
-    numbers = rows.groupby("workload", sort=False)["model"].nunique()
-    without = set(numbers.index) - set(numbers.nlargest(MOST_PANELS).index)
-    return [workload for workload in campaign.axes[2] if workload in without]
-
-
 def room_for(counts: Sequence[int]) -> int:
     """How many rows each panel may have, so that panels of these many rows have `MOST_ROWS` together."""
     for most in range(max(counts, default=0), LEAST_ROWS, -1):
@@ -515,23 +448,21 @@ def distinct(names: Sequence[str]) -> tuple[list[str], str]:
     return called, ", ".join(shared) or "Line"
 
 
-def _room(metric: Metric, values: "pd.Series[float]") -> list[shapes.Row]:
-    """What an axis has to show at least, where all values are equal or nearly so: it would number them with digits that
-    nobody measured."""
-    reach = FEWEST_STEPS * 10.0**-metric.decimals
-    low, high = values.min(), values.max()
-    if values.empty or high - low >= reach:
-        return []
-    middle = (low + high) / 2
-    ends = (max(middle - reach / 2, metric.minimum), middle + reach / 2)
-    name = str(values.name)
-    return [
-        {
-            "kind": "room",
-            name: round(end, metric.decimals),
-        }
-        for end in ends
-    ]
+def _with_room(
+    metric: Metric, rows: Sequence[shapes.Row], column: str = "value"
+) -> list[shapes.Row]:
+    """The rows, and behind them what the axis of each panel has to show at least, where its values are equal or nearly
+    so: it would number them with digits that nobody measured."""
+    reach, found = FEWEST_STEPS * 10.0**-metric.decimals, list(rows)
+    for first, *others in grouped(rows, lambda row: row.get("panel")).values():
+        values = [row[column] for row in (first, *others)]
+        low, high = min(values), max(values)
+        if high - low < reach:
+            least = max((low + high - reach) / 2, metric.minimum)
+            for end in (least, (low + high + reach) / 2):
+                room = {"kind": "room", column: round(end, metric.decimals)}
+                found.append({**first, **room})
+    return found
 
 
 # ---- Sentence and table ----------------------------------------------------------------------------------------------
@@ -551,11 +482,11 @@ def _sample(
     only: Collection[Cell] | None = None,
 ) -> str:
     """How many runs stand behind the figures (of these cells only), what is left out, and what prompts they had."""
-    statistics, runs = campaign.statistics(metric), campaign.values(metric)
+    statistics, runs = campaign.statistics(metric), campaign.runs(metric)
     if only is not None:
         statistics = [row for row in statistics if row.cell in only]
         runs = runs[[cell in only for cell in cells_of(runs)]]
-    out = runs[~runs["counts"]].sort_values("number")
+    out = runs[~runs["counts"]]
     reasons = dict(zip(out["run"], out["reason"], strict=True))
     about = sentences.about_prompts(metric, campaign.records)
     return f"{sentences.sample(statistics, reasons)}{note} {about}".strip()
@@ -564,11 +495,11 @@ def _sample(
 def _table_of_cells(
     campaign: StudiedCampaign,
     metric: Metric,
-    runs: str = "",
+    runs: bool = False,
 ) -> Table:
-    """Cells with the statistics of a metric, and their runs, `linked` or `listed`, or none."""
+    """Cells with the statistics of a metric and, if asked, links to their runs."""
     of_cells = {cell.cell: cell for cell in campaign.statistics(metric)}
-    measured = records(campaign.values(metric).sort_values("number", kind="stable"))
+    measured = records(campaign.runs(metric))
     by_cell = grouped(measured, itemgetter(*KEYS))
     are_all_in = all(row["counts"] for row in measured)
     head = "Runs" if are_all_in else "Runs (in brackets: left out)"
@@ -581,7 +512,7 @@ def _table_of_cells(
             for row in by_cell.get(cell, ()):
                 words = metric.format(row["value"], unit=False)
                 text = words if row["counts"] else f"({words})"
-                entries.append(Entry(text, row["href"] if runs == "linked" else ""))
+                entries.append(Entry(text, row["href"]))
             line[head] = entries
         told.append(line)
     return table_of(told)

@@ -11,13 +11,13 @@ import os
 import pkgutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import astuple, dataclass
 from functools import partial
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from xml.etree import ElementTree
 
 from pydantic_core import from_json, to_json
@@ -27,7 +27,6 @@ from sparkpub.record.store import canonical_json
 from sparkpub.site import cache
 from sparkpub.site.cache import Cache
 from sparkpub.site.figures.converter import (
-    LEVEL,
     VEGA_LITE,
     VERSION,
     converter,
@@ -37,8 +36,6 @@ from sparkpub.site.figures.converter import (
 from sparkpub.site.figures.shapes import Row, Spec
 from sparkpub.site.figures.svg import tidy
 
-MOST_LETTERS = 500
-"""Of a text in a row; far more than fit beside a chart."""
 POOL_FROM = 24
 """Charts to draw from which on other processes pay for their start."""
 _CORES = len(os.sched_getaffinity(0))
@@ -89,8 +86,10 @@ def draw(key: str, chart: Chart) -> Drawn:
         wide, narrow = chart.specification(), chart.specification(narrow=True)
         svg_wide, svg_narrow = _svg(wide, chart.rows), _svg(narrow, chart.rows)
     except (ValueError, ElementTree.ParseError) as error:
+        # Behind its first lines the converter tells where in Vega it was.
+        reason = " ".join(str(error).splitlines()[:2])
         raise SiteError(
-            f"chart {key!r} does not compile: {_reason(error)}",
+            f"chart {key!r} does not compile: {reason}",
             remedy="correct its specification or the data it names",
         ) from None
     return Drawn(
@@ -102,49 +101,30 @@ def draw(key: str, chart: Chart) -> Drawn:
     )
 
 
-def _reason(error: Exception) -> str:
-    """The line of the converter's message that says what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return next((line for line in lines if "Error:" in line), lines[-1])
-
-
 def _svg(specification: Spec, rows: Sequence[Row]) -> str:
     """The drawing as Vega writes it."""
-    printed = {
-        **_printed(specification),
-        "datasets": {"rows": list(map(_printed_row, rows))},
-    }
     # As text, which costs the converter less than objects do.
-    text = json.dumps(printed)
+    text = json.dumps(_printed({**specification, "datasets": {"rows": rows}}))
     return str(
         converter().vegalite_to_svg(text, vl_version=VEGA_LITE, allowed_base_urls=[])
     )
 
 
 def _printed(part: Any) -> Any:
-    """A specification without tooltips: computed for every point, they take a fifth of the time to draw."""
-    if isinstance(part, dict):
+    """A specification with its rows, but without tooltips: computed for every point, they take a fifth of the time to
+    draw."""
+    if isinstance(part, Mapping):
         return {
-            name: _printed(item) for name, item in part.items() if name != "tooltip"
+            name: _printed(item)
+            for name, item in part.items()
+            if name not in ("tooltip", "tip")
         }
-    if isinstance(part, list):
+    if isinstance(part, list | tuple):
         return list(map(_printed, part))
     return printable(part) if isinstance(part, str) else part
 
 
-def _printed_row(row: Row) -> Row:
-    """A row with texts that can be drawn: measuring one of a million letters takes gigabytes."""
-    texts = {
-        name: printable(value[:MOST_LETTERS])
-        for name, value in row.items()
-        if isinstance(value, str)
-    }
-    return {
-        name: texts.get(name, value) for name, value in row.items() if name != "tip"
-    }
-
-
-class Drawings:
+class Drawings(ExitStack):
     """Draws charts while their pages are still being made.
 
     What the cache holds is there at once. The first `POOL_FROM` others wait for the end, in case they are all; from
@@ -156,6 +136,7 @@ class Drawings:
     """
 
     def __init__(self, kept: Cache) -> None:
+        super().__init__()
         self._cache = kept
         versions = metadata.version("altair"), VERSION, VEGA_LITE
         self._decided_by = [*versions, cache.code(_SOURCES)]
@@ -166,18 +147,6 @@ class Drawings:
         self._pool: ProcessPoolExecutor | None = None
         if kept.empty:
             self._start()  # with nothing known there will be work, and starting takes a second
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
 
     def want(self, key: str, chart: Chart) -> None:
         """Have a chart drawn. Those of one key are one chart."""
@@ -209,11 +178,12 @@ class Drawings:
             # A forked process hangs once V8 has started in its parent, so processes are spawned.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(_CORES, mp_context=context)
+            self.callback(self._pool.shutdown, cancel_futures=True)
 
 
 def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:
     """A drawing as PNG, from the cache where it was made before."""
-    name = cache.key("picture", VERSION, LEVEL, scale, svg)
+    name = cache.key("picture", VERSION, scale, svg)
     picture = kept.get(name)
     if picture is None:
         picture = png(svg, scale=scale)

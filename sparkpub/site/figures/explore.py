@@ -78,7 +78,7 @@ def draw(
         "flags": "flags",
     }
     points = (
-        shapes.chart()
+        shapes.layer()
         .transform_calculate(
             vx="datum[xfield]",
             vy="datum[yfield]",

@@ -16,7 +16,18 @@ from sparkpub.site.study import records
 FOLDER = "charts"
 DRAWN = (
     *("model", "environment", "workload"),
-    *("panel", "name", "group", "kind", "line", "column", "text", "label", "right"),
+    *(
+        "panel",
+        "name",
+        "group",
+        "kind",
+        "line",
+        "column",
+        "text",
+        "colour",
+        "label",
+        "left",
+    ),
     *("x", "end", "order", "value", "low", "high", "least", "most", "verdict"),
     *("iteration", "counts", "href", "tip"),
 )
@@ -69,11 +80,8 @@ class Figure:
 
     def csv(self) -> bytes:
         """Its rows for a spreadsheet."""
-        rows = [
-            {name: value for name, value in row.items() if name != "tip"}
-            for row in self.chart.rows
-        ]
-        return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n").encode()
+        rows = pd.DataFrame(self.chart.rows).drop(columns="tip", errors="ignore")
+        return rows.to_csv(index=False, lineterminator="\n").encode()
 
     def address(self, suffix: str) -> str:
         """Where a file of the figure is published, from the root of the site: stable across builds."""

@@ -15,6 +15,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from operator import attrgetter
 from typing import NamedTuple
 
 from sparkpub.record.errors import SiteError
@@ -51,72 +52,79 @@ Offers = Iterator[tuple[str, Offer]]
 
 def of_metric(campaign: StudiedCampaign, metric: Metric) -> Offers:
     """The figures of a metric by name."""
-    name, label = slug(metric.name), metric.label
 
-    def offer(title: str, make: Callable[..., Figure], **more: Axis) -> Offer:
-        return Offer(
-            f"{label}{title}",
-            partial(
-                make,
-                metric=metric,
-                **more,
-            ),
-            metric,
-        )
+    def offer(
+        ending: str, title: str, make: Callable[..., Figure], **more: Axis
+    ) -> tuple[str, Offer]:
+        made = partial(make, metric=metric, **more)
+        return f"{slug(metric.name)}{ending}", Offer(metric.label + title, made, metric)
 
-    yield name, offer(": every run", metrics.every_run)
+    yield offer("", ": every run", metrics.every_run)
     if campaign.statistics(metric):
-        yield f"{name}-box", offer(": how runs spread", metrics.box)
-        yield f"{name}-bars", offer(": means", metrics.bars)
+        yield offer("-box", ": how runs spread", metrics.box)
+        yield offer("-bars", ": means", metrics.bars)
     if metrics.has_order(campaign, metric):
-        yield f"{name}-order", offer(" in run order", metrics.in_order)
+        yield offer("-order", " in run order", metrics.in_order)
     for axis in sweeps.AXES:
-        found = said.curves(campaign, axis, metric)
-        if found:
-            title = f" against {found[0].line.word}"
-            yield (
-                f"{name}-{ENDINGS[axis.name]}",
-                offer(title, metrics.along, axis=axis),
-            )
+        for curve in said.curves(campaign, axis, metric)[:1]:
+            title, ending = f" against {curve.line.word}", f"-{ENDINGS[axis.name]}"
+            yield offer(ending, title, metrics.along, axis=axis)
     compared = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
     if any(row.difference_percent is not None for row in compared):
         title = f": every run against {runs_of(campaign.baseline)}"
-        yield f"{name}-relative", offer(title, metrics.relative)
-    for other in campaign.site.metrics(campaign.data):
-        if other is not metric:
-            title = f"{other.label} against {metric.within_sentence}"
-            make = partial(
-                metrics.against,
-                up=other,
-                across=metric,
-            )
-            yield f"{slug(other.name)}-against-{name}", Offer(title, make)
+        yield offer("-relative", title, metrics.relative)
+    for up in campaign.site.metrics(campaign.data):
+        if up is not metric:
+            title = f"{up.label} against {metric.within_sentence}"
+            make = partial(metrics.against, up=up, across=metric)
+            yield f"{slug(up.name)}-against-{slug(metric.name)}", Offer(title, make)
 
 
-def of_campaign(campaign: StudiedCampaign) -> Offers:
-    """The figures that are not of one metric, by name."""
-    baseline = runs_of(campaign.baseline)
-    if len(speeds.users_of(campaign)):
-        title = "Throughput of the machine against the speed of each user"
-        yield "pareto-front", Offer(title, speeds.users)
-    if len(others.capacities(campaign)):
-        title = "Capacity: requests per second within limits of the time to first token and per output token"
-        yield "capacity", Offer(title, others.capacity)
-    known = others.bandwidths(campaign)
-    if len(known) and known["share_percent"].count() >= others.FEWEST:
-        title = "One user: tokens per second against the weights read for each"
-        yield "memory-bandwidth", Offer(title, others.bandwidth)
-    if len(campaign.differences):
-        title = f"Difference from {baseline}, metric by metric"
-        yield "comparison", Offer(title, metrics.comparison)
-    if len(others.effects(campaign)):
-        title = f"Difference from {baseline} on each machine"
-        yield "effect-per-machine", Offer(title, others.per_machine)
-    if campaign.cells_here:
-        yield "coverage", Offer("Planned and completed runs", others.coverage)
-    if any(len(others.busy(run)) for run in others.sampled(campaign)):
-        title = "GPU utilisation over time"
-        yield "gpu-utilisation", Offer(title, others.utilisation)
+OF_CAMPAIGN = (
+    (
+        "pareto-front",
+        "Throughput of the machine against the speed of each user",
+        speeds.users_of,
+        speeds.users,
+    ),
+    (
+        "capacity",
+        "Capacity: requests per second within limits of the time to first token and per output token",
+        others.capacities,
+        others.capacity,
+    ),
+    (
+        "memory-bandwidth",
+        "One user: tokens per second against the weights read for each",
+        others.bandwidths,
+        others.bandwidth,
+    ),
+    (
+        "comparison",
+        "Difference from {}, metric by metric",
+        attrgetter("differences"),
+        metrics.comparison,
+    ),
+    (
+        "effect-per-machine",
+        "Difference from {} on each machine",
+        others.effects,
+        others.per_machine,
+    ),
+    (
+        "coverage",
+        "Planned and completed runs",
+        attrgetter("cells_here"),
+        others.coverage,
+    ),
+    (
+        "gpu-utilisation",
+        "GPU utilisation over time",
+        others.busy_runs,
+        others.utilisation,
+    ),
+)
+"""The figures that are not of one metric: name, title (with the baseline), what it needs some of, and its maker."""
 
 
 class Library:
@@ -137,9 +145,9 @@ class Library:
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
         self.makers = cache(self._makers)
-        """Name to offer of every figure of the campaign of a name."""
+        """Name to offer of every figure of the campaign of a name, or of a part of it."""
         self.campaign = cache(self._campaign)
-        """The tables of a campaign by its name."""
+        """The tables of a campaign by its name, or of a part of it: a `model`, an `environment` or a `workload`."""
 
     def place(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
@@ -153,9 +161,7 @@ class Library:
         self, campaign: CampaignData, names: Iterable[str], **part: str
     ) -> list[str]:
         """Placeholders of those of these figures that the campaign has, or the part of it."""
-        known = self.makers(campaign.name)
-        if part:
-            known = dict(_offered(self._cut(campaign.name, part)))
+        known = self.makers(campaign.name, **part)
         return [
             self.place(name, campaign.name, **part) for name in names if name in known
         ]
@@ -200,42 +206,41 @@ class Library:
                     "there is no campaign to draw", remedy="collect or import one"
                 )
             campaign = self.publication.campaigns[0].name
-        cut = self._cut(campaign, part)
-        offers = self.makers(campaign)
-        if name not in offers:
-            near = difflib.get_close_matches(name, offers, n=1)
+        whole, offers = self.makers(campaign), self.makers(campaign, **part)
+        key = "-".join([campaign, name, *part.values()])
+        if name not in whole:
+            near = difflib.get_close_matches(name, whole, n=1)
             hint = (
-                f"did you mean {near[0]}?" if near else f"there are {', '.join(offers)}"
+                f"did you mean {near[0]}?" if near else f"there are {', '.join(whole)}"
             )
             raise SiteError(f"no figure {name!r} for campaign {campaign}", remedy=hint)
-        key = "-".join([campaign, name, *part.values()])
-        if part:
-            offers = dict(_offered(cut))
         if name not in offers:
             raise SiteError(
                 f"figure {key}: this part of the campaign has nothing that it draws",
                 remedy="leave out a part, or ask for the whole campaign",
             )
-        return key, cut, offers[name]
+        return key, self.campaign(campaign, **part), offers[name]
 
-    def _makers(self, campaign: str) -> Mapping[str, Offer]:
-        return dict(_offered(self.campaign(campaign)))
+    def _makers(self, campaign: str, **part: str) -> Mapping[str, Offer]:
+        cut = self.campaign(campaign, **part)
+        found: dict[str, Offer] = {}
+        for metric in self.publication.metrics(cut.data):
+            found |= of_metric(cut, metric)
+        baseline = runs_of(cut.baseline)
+        for name, title, shown, make in OF_CAMPAIGN:
+            if len(shown(cut)):
+                found[name] = Offer(title.format(baseline), make)
+        return found
 
-    def _campaign(self, name: str) -> StudiedCampaign:
+    def _campaign(self, name: str, **part: str) -> StudiedCampaign:
         data = self.publication.dataset.campaign(name)
-        return StudiedCampaign(self.publication, data)
-
-    def _cut(self, campaign: str, part: Mapping[str, str]) -> StudiedCampaign:
-        """The part of a campaign, which must have a cell."""
-        if not part:
-            return self.campaign(campaign)
         if part.keys() <= set(KEYS):
-            cut = replace(self.campaign(campaign), only=part)
-            if cut.cells_here:
+            cut = StudiedCampaign(self.publication, data, part)
+            if cut.cells_here or not part:
                 return cut
-        wrong = ", ".join(f"{axis}={name!r}" for axis, name in part.items())
+        wrong = ", ".join(f"{axis}={key!r}" for axis, key in part.items())
         raise SiteError(
-            f"no cell of campaign {campaign} is {wrong}", remedy="see sparkpub values"
+            f"no cell of campaign {name} is {wrong}", remedy="see sparkpub values"
         )
 
 
@@ -246,16 +251,4 @@ def _made(
 ) -> Figure:
     """The figure under its key, with its title and the findings that touch it."""
     flags = campaign.flags(offer.metric)
-    return replace(
-        offer.make(campaign),
-        key=key,
-        title=offer.title,
-        flags=flags,
-    )
-
-
-def _offered(campaign: StudiedCampaign) -> Offers:
-    """All figures that a campaign has, those of its metrics first."""
-    for metric in campaign.site.metrics(campaign.data):
-        yield from of_metric(campaign, metric)
-    yield from of_campaign(campaign)
+    return replace(offer.make(campaign), key=key, title=offer.title, flags=flags)

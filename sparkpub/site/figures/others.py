@@ -1,12 +1,13 @@
 """The figures of a campaign that are not of one metric."""
 
-from bisect import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sparkpub.plan import coverage as plan_coverage
@@ -26,7 +27,6 @@ from sparkpub.review.setup import setup_of
 from sparkpub.review.tables.bandwidths import UNKNOWN
 from sparkpub.review.tables.capacities import (
     LIMIT_TPOT_MS,
-    LIMITS_SECONDS,
     TOLD_SECONDS,
     in_order,
 )
@@ -36,14 +36,13 @@ from sparkpub.site.figures.campaign import difference_chart, places_of
 from sparkpub.site.figures.figure import (
     Entry,
     Figure,
-    Table,
     Value,
     chart,
     plain,
     table_of,
 )
 from sparkpub.site.publication import run_address
-from sparkpub.site.study import KEYS, WORDS, StudiedCampaign, cells_of, column, records
+from sparkpub.site.study import KEYS, WORDS, StudiedCampaign, column, records
 
 FEWEST = 3
 """Points from which on there is a picture."""
@@ -66,15 +65,13 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
     """The table of capacities in the order of the ranking: `name` (the build), `column` (the limit), `value` (requests
     a second, 0 where no rate holds), `highest` (rate that was measured), `tip`."""
     rows = campaign.part(campaign.site.results.capacities)
+    if "workload" in campaign.only:  # which is one rate of many
+        return rows[:0]
     told = in_order(table_rows(rows[rows["limit_seconds"] == TOLD_SECONDS]))
-    ranks = {
-        (row.model, row.environment, row.load): rank for rank, row in enumerate(told)
-    }
-    builds = rows[["model", "environment", "load"]].to_numpy()
-    rows["rank"] = [ranks[tuple(build)] for build in builds]
-    rows["name"] = [
-        campaign.build(model, environment) for model, environment, _ in builds
-    ]
+    ranked = [(row.model, row.environment, row.load) for row in told]
+    builds = list(zip(rows["model"], rows["environment"], rows["load"], strict=True))
+    rows["rank"] = [ranked.index(build) for build in builds]
+    rows["name"] = [campaign.build(*build) for *build, _ in builds]
     rows["column"] = [f"{limit:g} s" for limit in rows["limit_seconds"]]
     rows["value"] = rows["rate"].fillna(0)
     rows["ttft"] = rows["ttft_p95_ms"] / 1000
@@ -84,13 +81,14 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
     tips = []
     for row in records(rows):
         tip = {"build": row["name"], "load": row["load"]}
-        tip[f"within {row['column']}"] = row["text"]
-        for name, title in _WAITS.items():
-            if row[name] is not None:
-                tip[title] = rounded(row[name])
+        tip |= {f"within {row['column']}": row["text"], **_waits(row)}
         tips.append(tip | {"rates measured": row["steps"]})
-    rows["tip"] = column(rows, tips)
-    return rows
+    return rows.assign(tip=column(rows, tips))
+
+
+def _waits(row: Mapping[str, Any]) -> dict[str, str]:
+    found = {title: row[name] for name, title in _WAITS.items()}
+    return {title: "" if at is None else rounded(at) for title, at in found.items()}
 
 
 def capacity(campaign: StudiedCampaign) -> Figure:
@@ -99,16 +97,14 @@ def capacity(campaign: StudiedCampaign) -> Figure:
     told = []
     for (build, load), limits in rows.groupby(["name", "load"], sort=False):
         line = {"Build": build, "Load": load}
-        for limit, text in zip(LIMITS_SECONDS, limits["text"], strict=True):
-            line[f"Within {limit:g} s"] = text
-        last = records(limits)[-1]
-        for name, title in _WAITS.items():
-            line[title] = "" if last[name] is None else rounded(last[name])
-        told.append(
-            line | {"Note": last["note"] or "", "Rates measured": last["steps"]}
-        )
-    table = table_of(told)
-    caption = f"Requests per second; from “{_WAITS['ttft']}” on at the rate within {TOLD_SECONDS:g} s"
+        *_, last = each = records(limits)
+        line |= {f"Within {row['column']}": row["text"] for row in each}
+        line |= {**_waits(last), "Note": last["note"] or ""}
+        told.append(line | {"Rates measured": last["steps"]})
+    caption = (
+        f"Requests per second; from “{_WAITS['ttft']}” on at the rate within {TOLD_SECONDS:g} s, "
+        "else at the lowest"
+    )
     all_hold = "all to " + rows["rate"].map("{:g}".format)
     return Figure(
         says=said.capacity(rows),
@@ -125,7 +121,7 @@ def capacity(campaign: StudiedCampaign) -> Figure:
             # The darker shades of the ramp would hide the figures.
             shades=(0.05, 0.25, 0.6),
         ),
-        table=Table(table.head, table.rows, caption=f"{caption}, else at the lowest"),
+        table=replace(table_of(told), caption=caption),
     )
 
 
@@ -137,20 +133,18 @@ def bandwidths(campaign: StudiedCampaign) -> pd.DataFrame:
     of a token in GB as `x`, tok/s as `value`. Builds whose bytes nobody knows come last."""
     table = campaign.site.results.bandwidths
     rows = table[table["campaign"] == campaign.data.name]
-    if len(rows):
-        usual = rows["workload"].astype(str).value_counts(sort=False).idxmax()
-        rows = rows[rows["workload"] == usual]
-    rows = campaign.part(rows)
+    loads = rows["workload"].astype(str)
+    rows = campaign.part(
+        rows[loads.isin(loads.value_counts(sort=False).nlargest(1).index)]
+    )
     builds = zip(rows["model"], rows["environment"], strict=True)
     rows["name"] = [campaign.build(*build) for build in builds]
     rows["x"] = rows["bytes_per_token"] / GIGA
     rows["value"], rows["group"] = rows["output_throughput_tok_s"], rows["weights"]
     rows["share"] = rows["share_percent"]
-    return rows.sort_values(
-        "share",
-        ascending=False,
-        kind="stable",
-    )
+    if rows["share"].count() < FEWEST:
+        return rows[:0]
+    return rows.sort_values("share", ascending=False, kind="stable")
 
 
 def bandwidth(campaign: StudiedCampaign) -> Figure:
@@ -162,12 +156,7 @@ def bandwidth(campaign: StudiedCampaign) -> Figure:
     shown = rows[rows["share"].notna()]
     limit = (shown["bandwidth_bytes_s"] / GIGA).max()
     allowed = [
-        {
-            "kind": "limit",
-            "x": x,
-            "value": limit / x,
-        }
-        for x in sorted(shown["x"])
+        {"kind": "limit", "x": x, "value": limit / x} for x in sorted(shown["x"])
     ]
     return Figure(
         says=_share_taken(rows, limit),
@@ -238,116 +227,85 @@ SIGNS = {
     "extra": "+",
 }
 """State of a planned run to its sign."""
+Slot = tuple[Cell, str, int]
+"""A cell, the machine where each repeats the campaign, else an empty text, and an iteration."""
 LEGEND = "● done, × failed, ◘ quarantined, ○ missing; + means that the iteration was recorded more than once."
-COLOURS = {
-    "done": "var(--sp-good)",
-    "failed": "var(--sp-bad)",
-    "quarantined": "var(--sp-warn)",
-    "missing": "var(--sp-fg2)",
-    "extra": "var(--sp-c3)",
-}
-Slot = tuple[Cell, int, str]
-"""A cell, an iteration of it, and the machine where each machine repeats the campaign, else an empty text."""
+_COLOURS = {"done": "good", "failed": "bad", "quarantined": "warn", "extra": "c3"}
 
 
 def coverage(campaign: StudiedCampaign) -> Figure:
     """`coverage`: a sign for each planned or recorded iteration of a cell, on each machine where machines repeat it."""
     rows = _slots(campaign)
-    machines = list(dict.fromkeys(rows["machine"]))
-    are_repeated = machines != [""]
     told: list[dict[str, Value]] = []
-    for label in campaign.cells_here.values():
-        for machine in machines:
-            line: dict[str, Value] = {"Cell": label}
-            if are_repeated:
-                line["Machine"] = machine
-            mine = rows[(rows["cell"] == label) & (rows["machine"] == machine)]
-            signs = mine["column"].astype(str) + " " + mine["text"]
-            line["Iterations"] = list(map(Entry, signs, mine["href"].fillna("")))
-            told.append(line)
-    undone = (rows["group"] != "done").astype(int)
-    shown, note = _by_size(campaign, rows, undone, "sum")
-    if are_repeated:
-        shown["name"] = shown["name"] + ", " + shown["machine"]
-        shown = shown.sort_values(["place", "machine"], kind="stable")
+    for (label, machine), mine in rows.groupby(["cell", "machine"], sort=False):
+        line: dict[str, Value] = {"Cell": str(label)}
+        if machine:
+            line["Machine"] = str(machine)
+        signs = mine["column"].astype(str) + " " + mine["text"]
+        line["Iterations"] = list(map(Entry, signs, mine["href"].fillna("")))
+        told.append(line)
+    shown, note = _by_size(campaign, rows, rows["group"] != "done")
+    on = shown["machine"]
+    shown["name"] += on.where(on == "", ", " + on)
     return Figure(
         says=said.coverage(list(rows["group"])),
         sample=f"{LEGEND}{note}",
-        chart=chart(
-            shapes.grid,
-            shown,
-            across="Iteration",
-            colours=COLOURS,
-        ),
+        chart=chart(shapes.grid, shown, across="Iteration"),
         table=table_of(told),
     )
 
 
 def _slots(campaign: StudiedCampaign) -> pd.DataFrame:
-    """Every planned or recorded iteration: the words of its cell, `machine`, `column` (the iteration), `group` (its
-    state), `text` (the sign of that), `href`, `tip`."""
+    """Every planned or recorded iteration, by cell and machine where each machine repeats the campaign: the words of
+    its cell, `machine`, `column` (the iteration), `group` (its state), `text` (the sign of that) and `colour`, `href`,
+    `tip`.
+
+    Where no matrix says what was planned, or one that was changed after a run, those that are there are all: the check
+    `not-as-requested` says so.
+    """
     data = campaign.data
+    planned: dict[Slot, str] = {}
     are_repeated = data.matrix is not None and data.matrix.machines == "replicate"
-    recorded: dict[Slot, list[Stored]] = {}
-    for run in data.runs:
-        machine = run.record.machine.id or "" if are_repeated else ""
-        slot = run.record.cell, run.record.iteration, machine
-        recorded.setdefault(slot, []).append(run)
     machines = machine_names(campaign.site, [data.name]) if are_repeated else {}
-    found = []
-    for (cell, iteration, machine), state in _states(campaign, recorded).items():
-        if not campaign.holds(*cell):
-            continue
-        runs = recorded.get((cell, iteration, machine), [])
-        tip = {"cell": campaign.cells_here[cell], "iteration": f"{iteration}"}
-        on = machines.get(machine, "")
-        slot_of = {
-            "machine": on,
-            "column": iteration,
-            "group": state,
-            "text": SIGNS[state] + "+" * (len(runs) > 1),
-            "href": run_address(runs[0]) if runs else None,
-            "tip": tip | {"machine": on, "state": state},
-        }
-        found.append(dict(zip(KEYS, cell, strict=True)) | slot_of)
-    return campaign.worded(pd.DataFrame(found))
-
-
-def _states(
-    campaign: StudiedCampaign, recorded: Mapping[Slot, Sequence[Stored]]
-) -> dict[Slot, str]:
-    """The state of every iteration; those that are there are all where no matrix says what was planned, or one that was
-    changed after a run: the check `not-as-requested` says so."""
-    data = campaign.data
-    states: dict[Slot, str] = {}
     with suppress(CollectError):
         if data.matrix is not None:
-            planned = plan_coverage.states(data.matrix, data.records, data.quarantined)
-            for run, state in planned.items():
-                slot = run.cell, run.iteration, run.machine or ""
-                states[slot] = "missing" if state == "retry" else state
-    planned_any = bool(states)
-    for slot, runs in recorded.items():
-        found = "done" if any(run.record.status == "ok" for run in runs) else "failed"
-        states.setdefault(slot, "extra" if planned_any else found)
-    return states
+            states = plan_coverage.states(data.matrix, data.records, data.quarantined)
+            for run, is_there in states.items():
+                planned[run.cell, run.machine or "", run.iteration] = is_there
+    recorded: dict[Slot, list[Stored]] = {}
+    for stored in data.runs:
+        record = stored.record
+        machine = record.machine.id or "" if are_repeated else ""
+        slot = record.cell, machine, record.iteration
+        recorded.setdefault(slot, []).append(stored)
+    found = []
+    for slot in {**planned, **recorded}:
+        cell, machine, iteration = slot
+        if not campaign.holds(*cell):
+            continue
+        runs = recorded.get(slot, [])
+        has_good = any(run.record.status == "ok" for run in runs)
+        unplanned = "extra" if planned else "done" if has_good else "failed"
+        state = planned.get(slot, unplanned).replace("retry", "missing")
+        row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
+        row |= {"machine": machines.get(machine, ""), "column": iteration}
+        tip = {"cell": campaign.cells_here[cell], "iteration": f"{iteration}"}
+        row["tip"] = tip | {"machine": row["machine"], "state": state}
+        row |= {"group": state, "text": SIGNS[state] + "+" * (len(runs) > 1)}
+        row["colour"] = f"var(--sp-{_COLOURS.get(state, 'fg2')})"
+        row["href"] = run_address(runs[0]) if runs else None
+        found.append(row)
+    rows = campaign.worded(pd.DataFrame(found))
+    return rows.sort_values(["row", "machine"], kind="stable")
 
 
 def _by_size(
-    campaign: StudiedCampaign,
-    rows: pd.DataFrame,
-    sizes: "pd.Series[Any]",
-    how: str,
+    campaign: StudiedCampaign, rows: pd.DataFrame, sizes: "pd.Series[Any]"
 ) -> tuple[pd.DataFrame, str]:
-    """The rows of those cells for which there is room, those with the largest sum or mean of a size first, and a note
-    of what there is no room for."""
-    by_cell = rows.assign(size=-sizes).groupby([*KEYS, *WORDS], sort=False)["size"]
-    cells = by_cell.agg(how).reset_index()
-    order = list(campaign.cells_here)
-    cells = cells.iloc[
-        sorted(cells.index, key=lambda at: order.index(cells_of(cells)[at]))
-    ]
-    places, note = places_of(campaign, cells, beside=False)
+    """The rows of those cells for which there is room, those with the largest mean of a size first, and a note of what
+    there is no room for."""
+    cells = rows.assign(size=-sizes.astype(float)).groupby([*KEYS, *WORDS], sort=False)
+    places, note = places_of(campaign, cells["size"].mean().reset_index(), beside=False)
     shown = rows.merge(places, on=KEYS)
     return shown.sort_values("place", kind="stable"), note
 
@@ -361,46 +319,31 @@ STRETCHES, MOST_RUNS = 48, 60
 """Into which a run is divided, and cells at most whose runs are read."""
 
 
-def sampled(campaign: StudiedCampaign) -> list[Stored]:
-    """The runs whose telemetry is read."""
-    return campaign.sampled()[:MOST_RUNS]
+def busy_runs(campaign: StudiedCampaign) -> list[tuple[Stored, pd.DataFrame]]:
+    """The first run of each cell, of `MOST_RUNS` at most, and its stretches; those whose telemetry knows of no GPU left
+    out."""
+    runs = ((run, busy(run)) for run in campaign.sampled()[:MOST_RUNS])
+    return [(run, stretches) for run, stretches in runs if len(stretches)]
 
 
 def utilisation(campaign: StudiedCampaign) -> Figure:
     """`gpu-utilisation`: how busy the GPU was over time, one run of each cell. Stretches of one shade are one."""
     found: list[pd.DataFrame] = []
     told: list[dict[str, Value]] = []
-    for run in sampled(campaign):
-        stretches = busy(run)
-        if stretches.empty:
-            continue
-        mean, address = _mean(stretches["value"]), run_address(run)
-        told.append(
-            {
-                "Run": Entry(run.run_id, address),
-                "Seconds": f"{stretches['end'].iloc[-1]:.0f}",
-                "Mean utilisation": f"{mean:.1f} %",
-            }
-        )
-        rows = _joined(stretches)
-        keys = dict(zip(KEYS, run.record.cell, strict=True))
-        tips = [
-            {
-                "run": run.run_id,
-                "seconds": f"{row['x']:g} to {row['end']:g}",
-                "GPU utilisation": f"{row['value']:g} %",
-            }
-            for row in records(rows)
-        ]
-        rows = rows.assign(
-            tip=column(rows, tips),
-            mean=mean,
-            href=address,
-            **keys,
-        )
-        found.append(rows)
+    for run, stretches in busy_runs(campaign):
+        mean, address = stretches["value"].mean(), run_address(run)
+        line: dict[str, Value] = {"Run": Entry(run.run_id, address)}
+        seconds = f"{stretches['end'].iloc[-1]:.0f}"
+        told.append(line | {"Seconds": seconds, "Mean utilisation": f"{mean:.1f} %"})
+        rows = _joined(stretches).assign(mean=mean, href=address)
+        tips = []
+        for row in records(rows):
+            tip = {"run": run.run_id, "seconds": f"{row['x']:g} to {row['end']:g}"}
+            tips.append(tip | {"GPU utilisation": f"{row['value']:g} %"})
+        rows[[*KEYS]] = run.record.cell
+        found.append(rows.assign(tip=column(rows, tips)))
     rows = campaign.worded(pd.concat(found, ignore_index=True))
-    shown, note = _by_size(campaign, rows, rows["mean"], "first")
+    shown, note = _by_size(campaign, rows, rows["mean"])
     share = between(rows["mean"].min(), rows["mean"].max(), 0)
     return Figure(
         says=f"The GPU was busy {share} % of the time from launch to exit.",
@@ -422,33 +365,22 @@ def busy(stored: Stored) -> pd.DataFrame:
     telemetry = samples.read(stored)
     points = [] if telemetry is None else telemetry.timed("gpu_utilization_percent")
     rows = pd.DataFrame(points, columns=["time", "value"])
-    begin, end = rows["time"].min(), rows["time"].max()
-    if len(rows) < 2 or end <= begin:
+    begin, width = rows["time"].min(), np.ptp(rows["time"]) / STRETCHES
+    if len(rows) < 2 or not width:
         return pd.DataFrame()
-    width = (end - begin) / STRETCHES
     places = ((rows["time"] - begin) / width).astype(int).clip(upper=STRETCHES - 1)
-    means = rows["value"].groupby(places).agg(_mean)
-    ends = [begin + place * width for place in range(STRETCHES + 1)]
-    return pd.DataFrame(
-        {
-            "x": [round(ends[place], 1) for place in means.index],
-            "end": [round(ends[place + 1], 1) for place in means.index],
-            "value": [round(mean, 1) for mean in means],
-        }
-    )
+    means = rows["value"].groupby(places).mean()
+    ends = {"x": begin + width * means.index, "end": begin + width * (means.index + 1)}
+    return pd.DataFrame({**ends, "value": means}).round(1)
 
 
 def _joined(stretches: pd.DataFrame) -> pd.DataFrame:
     """Neighbours of one shade as one stretch with their mean: no more than that is seen."""
-    shade = stretches["value"].map(lambda value: bisect(LIMITS, value))
-    begins = (shade.diff() != 0) | (stretches["x"] != stretches["end"].shift())
+    shade = np.searchsorted(LIMITS, stretches["value"], side="right")
+    begins = np.diff(shade, prepend=-1).astype(bool)
+    begins |= stretches["x"] != stretches["end"].shift()
     joined = stretches.groupby(begins.cumsum())
-    found = joined.agg({"x": "first", "end": "last", "value": _mean})
-    return found.assign(value=[round(mean, 1) for mean in found["value"]])
-
-
-def _mean(values: "pd.Series[float]") -> float:
-    return sum(values) / len(values)
+    return joined.agg({"x": "first", "end": "last", "value": "mean"}).round(1)
 
 
 # ---- Machines --------------------------------------------------------------------------------------------------------
@@ -490,27 +422,26 @@ def effects(campaign: StudiedCampaign) -> pd.DataFrame:
         high=100 * measured["ci95_difference_high"] / base,
         called=[called[session] for session in sessions],
     )
+    ends = {
+        "effect": "value",
+        "ci95_effect_low": "low",
+        "ci95_effect_high": "high",
+    }
     whole = together[together["effect_unit"] == "%"].astype(object)
-    whole = whole.assign(
-        over=True,
-        value=whole["effect"],
-        low=whole["ci95_effect_low"],
-        high=whole["ci95_effect_high"],
-        called=ALL,
+    whole = whole.rename(columns=ends).assign(over=True, called=ALL)
+    labels = {
+        metric.name: metric.label for metric in campaign.site.headlines(campaign.data)
+    }
+    whole = whole[whole["metric"].isin(labels)]
+    pairs = whole[[*SIDES, "metric"]].assign(
+        place=whole["metric"].map(list(labels).index), pair=range(len(whole))
     )
+    rows = pd.concat([each, whole]).merge(pairs, on=[*SIDES, "metric"])
+    rows = rows.sort_values(["place", "pair", "over"], kind="stable").infer_objects()
+    cell = rows["model"] + " (" + rows["workload"] + "), "
     are_several = len(together[SIDES].drop_duplicates()) > 1
-    found = []
-    for metric in campaign.site.headlines(campaign.data):
-        mine = whole[whole["metric"] == metric.name]
-        for pair, of_all in mine.groupby(SIDES, sort=False):
-            same = pd.DataFrame([pair], columns=SIDES).assign(metric=metric.name)
-            rows = pd.concat([each.merge(same), of_all]).assign(panel=metric.label)
-            model, workload, *_ = pair
-            cell = f"{model} ({workload}), " if are_several else ""
-            found.append(rows.assign(name=cell + rows["called"]))
-    if not found:
-        return pd.DataFrame()
-    rows = pd.concat(found).infer_objects()
+    rows["name"] = (cell if are_several else "") + rows["called"]
+    rows["panel"] = rows["metric"].map(labels)
     rows["environment"], rows["campaign"] = rows["candidate"], campaign.data.name
     return campaign.part(rows)
 
@@ -521,13 +452,12 @@ def _session_names(
     """Campaign and id of a machine to what readers call the session: the machine, and of several campaigns the day; the
     campaign, too, where that does not part them."""
     machines = machine_names(campaign.site, campaigns)
-    days: dict[tuple[str, str], str] = {}
-    for name in campaigns:
-        for record in campaign.site.dataset.campaign(name).records:
-            days.setdefault((name, record.machine.id or ""), record.started.value[:10])
-    if len(campaigns) == 1:
-        return {session: machines[session[1]] for session in days}
-    names = {session: f"{machines[session[1]]}, {day}" for session, day in days.items()}
+    names: dict[tuple[str, str], str] = {}
+    for campaign_name in campaigns:
+        for record in campaign.site.dataset.campaign(campaign_name).records:
+            machine = record.machine.id or ""
+            on = f", {record.started.value[:10]}" if len(campaigns) > 1 else ""
+            names.setdefault((campaign_name, machine), machines[machine] + on)
     alike = Counter(names.values())
     return {
         session: f"{name}, {session[0]}" if alike[name] > 1 else name

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isinf
+from math import inf, isinf
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.names import in_environment, runs_of
-from sparkpub.review.progress import VersionLine, beyond_noise
+from sparkpub.review.progress import VersionLine, beyond_noise, in_words
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, Shape, growth
 from sparkpub.review.statistics.series import detectable_change
@@ -100,19 +100,19 @@ def growing(metric: Metric, found: Sequence[Curve]) -> str:
         return _several(metric, found)
     (curve,) = found
     line, grown = curve.line, curve.growth
-    first, last = grown.points[0], grown.points[-1]
-    ends = f"{metric.rounded(last[1], unit=False)} at {last[0]:,g}"
+    (first, low), (last, high) = grown.points[0], grown.points[-1]
+    begins, ends = (metric.rounded(value, unit=False) for value in (low, high))
     if grown.knee is None:
-        along = f"from {line.place(first[0])} to {last[0]:,g}"
-        values = [metric.rounded(value, unit=False) for value in (first[1], last[1])]
-        return f"{metric.subject} {_verb(grown)} {along}: {values[0]} to {with_unit(values[1], metric.unit)}."
+        along = f"from {line.place(first)} to {last:,g}"
+        return f"{metric.subject} {_verb(grown)} {along}: {begins} to {with_unit(ends, metric.unit)}."
     at, there = grown.points[grown.knee]
-    begins = metric.rounded(first[1], unit=False)
-    level, knee = metric.rounded(there), f"{line.place(at)} (the knee)"
-    if grown.shape_before_knee == "level":
-        return f"{metric.subject} stays near {level} up to {knee}, then {ends}."
-    verb = VERBS[grown.shape_before_knee]
-    return f"{metric.subject} {verb} from {begins} to {level} at {knee}, then {ends}."
+    shape, level = grown.shape_before_knee, metric.rounded(there)
+    how = f"{VERBS[shape]} from {begins} to {level} at"
+    if shape == "level":
+        how = f"stays near {level} up to"
+    return (
+        f"{metric.subject} {how} {line.place(at)} (the knee), then {ends} at {last:,g}."
+    )
 
 
 def _verb(grown: Growth) -> str:
@@ -292,9 +292,7 @@ def _unseen(campaign: StudiedCampaign, cells: Sequence[TableRow]) -> str:
         for cell in cells
         if cell.n > 2 and cell.mean > 0
     ]
-    if not changes:
-        return "how large a one would have been is not known"
-    largest = 100 * max(changes)
+    largest = 100 * max(changes, default=inf)
     if isinf(largest):
         return "some are too few to show any"
     return f"a change of {largest:.2g} % from the first to the last run usually would have been"
@@ -369,9 +367,9 @@ def versions(lines: Sequence[VersionLine]) -> str:
         what = f"From {engines[0]} to {engines[1]}"
         if engines[0] == engines[1]:
             what = f"{engines[0]}, measured again"
-        return f"{what}: {line.total.in_words}."
+        return f"{what}: {in_words(line.total)}."
     loads = counted(len(lines), "load")
-    if all(line.total.p is None for line in lines):
+    if all(line.total.interval() is None for line in lines):
         return (
             f"{loads}, {_range(lines)}: too few runs to tell a change from their noise."
         )
@@ -383,7 +381,7 @@ def versions(lines: Sequence[VersionLine]) -> str:
 
 def _range(lines: Sequence[VersionLine]) -> str:
     """`−6.9 to +1.7 %`: the smallest and the largest change."""
-    changes = [line.total.percent for line in lines]
+    changes = [line.total.value for line in lines]
     return spread(
         [
             between(

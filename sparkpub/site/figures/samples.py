@@ -1,6 +1,7 @@
 """A run's telemetry as charts read it: points over time, cut down without losing a peak."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from sparkpub.record import outside
 from sparkpub.record.store import Stored
@@ -26,12 +27,9 @@ def thinned(points: Sequence[TimedValue], most: int) -> list[TimedValue]:
     """At most `most` of the points: of each stretch the lowest and the highest, so that no peak is lost."""
     if len(points) <= most:
         return list(points)
-    stretches = most // 2
-    size = len(points) / stretches
+    size = 2 * len(points) / most
     kept: list[TimedValue] = []
-    for index in range(stretches):
+    for index in range(most // 2):
         stretch = points[int(index * size) : int((index + 1) * size)]
-        low = min(stretch, key=lambda point: point[1])
-        high = max(stretch, key=lambda point: point[1])
-        kept += sorted({low, high})
+        kept += sorted({end(stretch, key=itemgetter(1)) for end in (min, max)})
     return kept

@@ -35,8 +35,6 @@ LETTER, MOST_LABEL, BESIDE = 7.0, 232, 96
 MOST_BESIDE_WORDS = 400
 ABOVE, GAP = 18, 24
 """Room for a name above its row; beside a panel the distance from its names, and half a number at its right end."""
-VISIBLE = 1 / 16
-"""Of an axis: runs of a row that spread less are drawn on one line."""
 VERDICTS = {
     "higher": "triangle-right",
     "lower": "triangle-left",
@@ -52,8 +50,6 @@ OPEN = ("undecided", "confounded", "not shown", "first")
 """Verdicts whose signs are hollow: nothing is shown."""
 WIDE_RANGE = 4
 """From this ratio of the last tick to the first on, an axis is logarithmic."""
-MOST_TICKS = 8
-"""So many values have room for their numbers on a phone."""
 
 
 def dots(
@@ -65,143 +61,68 @@ def dots(
     shared: bool = False,
     narrow: bool = False,
 ) -> Spec:
-    """Rows as `in_strips` gives them; a mean is a tick before the bar of its interval, and
-    `least` and `most` are the ends of a box's whiskers. `band` is a margin around zero, in the unit of the values."""
-    strips = len(groups) if _share_rows(rows, groups) else 1
-    legend = "Environment" if strips > 1 else ""
-    y = _names(rows, narrow, step := max(34, 22 * strips), gap=0.2)
+    """Runs lie below each other in order of `iteration`, in the strip of their group. A mean is a tick before the bar
+    of its interval, and `least` and `most` are the ends of a box's whiskers. `band` is a margin around zero, in the
+    unit of the values. Panels have axes of their own unless these are `shared`."""
+    beside = _stand_beside(rows, groups)
+    strips = len(groups) if beside else 1
+    step = max(34, 22 * strips)
+    last = max((row.get("iteration", 0) for row in rows), default=0) + 1
+    strip = f"indexof({list(groups)}, datum.group)" if beside else "0"
+    within = f"isValid(datum.iteration) ? 0.2 + 0.6 * datum.iteration / {last} : 0.5"
+    scale = alt.Scale(domain=[0, strips], zero=False)
     place: Spec = {
-        "y": y,
-        "yOffset": alt.YOffset(
-            "offset:Q", scale=alt.Scale(domain=[0, strips], zero=False)
-        ),
+        "y": _names(rows, narrow, step, gap=0.2),
+        "yOffset": alt.YOffset("offset:Q", scale=scale),
     }
     # Of axes that panels do not share the title stands once, below all.
-    x = _across(title if shared or not _several(rows) else None)
+    apart = "" if shared or len(_panels_of(rows)) < 2 else title
+    x = _across(None if apart else title)
     means = _of("mean").encode(**place)
-    layers = _margin(band)
-    if _any(rows, "least"):
-        whisker = means.mark_rule(color=INK)
-        layers.append(whisker.encode(x=alt.X("least:Q"), x2=alt.X2("most:Q")))
-    if _any(rows, "low"):
-        bar = means.mark_rule(
-            strokeWidth=10,
-            opacity=0.22,
-            color=FAINT,
-        )
-        layers.append(bar.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")))
-    layers.append(_points(_of("run"), rows, groups, legend).encode(x=x, **place))
-    if _any(rows, "kind", "mean"):
-        tick = means.mark_tick(
-            thickness=2.5,
-            size=18,
-            color=INK,
-        )
-        layers.append(tick.encode(x=x, tooltip=_tip(rows)))
-    # Without a place of its own it would ask for the height of the panel, which follows from its rows.
-    layers += _room_of(
-        rows,
-        x=x,
-        y=alt.YValue(0),
-    )
-    return _panels(
-        layers,
-        rows,
-        narrow,
-        step,
-        shared=shared,
-        title=title,
-    )
-
-
-def in_strips(
-    rows: Rows,
-    groups: Sequence[str],
-    *,
-    shared: bool = False,
-) -> list[Row]:
-    """Rows with `offset`: the strip of their group, and in it the runs of a row in order of iteration, the first at the
-    top. Runs so close that the axis does not part them are drawn on one line: below each other they look like a bar."""
-    values: dict[Any, list[float]] = {}
-    strips: dict[Any, list[float]] = {}
-    last: dict[Any, int] = {}
-    for row in rows:
-        if row["kind"] == "run":
-            panel = row.get("panel")
-            values.setdefault(None if shared else panel, []).append(row["value"])
-            strips.setdefault((panel, row["name"], row.get("group")), []).append(
-                row["value"]
-            )
-            last[panel] = max(last.get(panel, 0), row["iteration"])
-    widest: dict[Any, float] = {}
-    for (panel, *_), mine in strips.items():
-        widest[panel] = max(widest.get(panel, 0.0), max(mine) - min(mine))
-    beside = _share_rows(rows, groups)
-    found: list[Row] = []
-    for row in rows:
-        panel, within = row.get("panel"), 0.5
-        axis = values.get(None if shared else panel, [0.0])
-        if row["kind"] == "run" and widest[panel] >= VISIBLE * (max(axis) - min(axis)):
-            within = 0.2 + 0.6 * row["iteration"] / (last[panel] + 1)
-        side = groups.index(row["group"]) if beside else 0
-        found.append({**row, "offset": side + within})
-    return found
-
-
-def _share_rows(rows: Rows, groups: Sequence[str]) -> bool:
-    """Whether groups stand side by side in the row of a name, and are not the names themselves."""
-    return bool(groups) and any(
-        row.get("group", row.get("name")) != row.get("name") for row in rows
-    )
+    whisker = means.mark_rule(color=INK).encode(**_at(x="least", x2="most"))
+    interval = means.mark_rule(strokeWidth=10, opacity=0.22, color=FAINT)
+    tick = means.mark_tick(thickness=2.5, size=18, color=INK)
+    layers = [
+        *_margin(band),
+        whisker,
+        interval.encode(**_at(x="low", x2="high")),
+        _points(rows, groups, "Environment" if beside else "").encode(x=x, **place),
+        tick.encode(x=x, tooltip=_tip(rows)),
+        # Without a place of its own it would ask for the height of the panel, which follows from its rows.
+        *_room_of(rows, x=x, y=alt.YValue(0)),
+    ]
+    panels = _panels(layers, rows, narrow, step, apart=apart)
+    return {
+        **panels,
+        "transform": [{"calculate": f"{strip} + ({within})", "as": "offset"}],
+    }
 
 
 def forest(
-    rows: Rows,
-    *,
-    title: str,
-    band: float | None = None,
-    narrow: bool = False,
+    rows: Rows, *, title: str, band: float | None = None, narrow: bool = False
 ) -> Spec:
     """What is decided is filled, the rest hollow."""
     y = _names(rows, narrow, 24)
     seen = [name for name in VERDICTS if _any(rows, "verdict", name)]
-    shape = alt.Shape(
-        "verdict:N",
-        title="Verdict",
-        scale=alt.Scale(domain=seen, range=[VERDICTS[name] for name in seen]),
-    )
+    scale = alt.Scale(domain=seen, range=[VERDICTS[name] for name in seen])
     hollow = {"test": f"indexof({list(OPEN)}, datum.verdict) >= 0", "value": 0}
-    interval = chart().mark_rule(strokeWidth=2, color=INK)
-    point = chart().mark_point(
-        size=70,
-        filled=True,
-        color=SERIES[0],
-        strokeWidth=2,
-        stroke=SERIES[0],
+    interval = layer().mark_rule(strokeWidth=2, color=INK)
+    point = layer().mark_point(
+        size=70, filled=True, color=SERIES[0], strokeWidth=2, stroke=SERIES[0]
+    )
+    point = point.encode(
+        x=_across(title, zero=True),
+        y=y,
+        shape=alt.Shape("verdict:N", title="Verdict", scale=scale),
+        fillOpacity=alt.FillOpacityValue(1, condition=hollow),
+        tooltip=_tip(rows),
     )
     layers = [
         *_margin(band or 0),
-        interval.encode(
-            x=alt.X("low:Q"),
-            x2=alt.X2("high:Q"),
-            y=y,
-        ),
-        point.encode(
-            x=_across(title, zero=True),
-            y=y,
-            shape=shape,
-            fillOpacity=alt.FillOpacityValue(1, condition=hollow),
-            tooltip=_tip(rows),
-        ),
+        interval.encode(y=y, **_at(x="low", x2="high")),
+        point,
     ]
-    return _panels(
-        layers,
-        rows,
-        narrow,
-        24,
-        shared=True,
-        title=title,
-    )
+    return _panels(layers, rows, narrow, 24)
 
 
 def bars(
@@ -213,41 +134,22 @@ def bars(
     narrow: bool = False,
 ) -> Spec:
     """`top` is the end of the axis, where intervals would reach far beyond the means."""
-    beside = _share_rows(rows, groups)
+    beside = _stand_beside(rows, groups)
     step = max(24, 16 * len(groups)) if beside else 24
     place: Spec = {"y": _names(rows, narrow, step, gap=0.2)}
     if beside:
         place["yOffset"] = alt.YOffset("group:N", sort=list(groups))
-    scale = alt.Scale(zero=True, nice=True)
-    if top is not None:
-        scale = alt.Scale(domain=[0, top], nice=True)
-    bar = chart().mark_bar(height=alt.RelativeBandSize(0.85), clip=True)
-    whisker = chart().mark_rule(
-        color=INK,
-        strokeWidth=1.5,
-        clip=True,
+    scale = alt.Scale(zero=True, nice=True, domainMax=top or alt.Undefined)
+    bar = layer().mark_bar(height=alt.RelativeBandSize(0.85), clip=True)
+    bar = bar.encode(
+        x=_across(title).scale(scale),
+        color=_look(alt.Color, groups, SERIES, "Environment" if beside else ""),
+        tooltip=_tip(rows),
+        **place,
     )
-    layers = [
-        bar.encode(
-            x=_across(title).scale(scale),
-            color=_look(alt.Color, groups, SERIES, "Environment" if beside else ""),
-            tooltip=_tip(rows),
-            **place,
-        ),
-        whisker.encode(
-            x=alt.X("low:Q"),
-            x2=alt.X2("high:Q"),
-            **place,
-        ),
-    ]
-    return _panels(
-        layers,
-        rows,
-        narrow,
-        step,
-        shared=True,
-        title=title,
-    )
+    whisker = layer().mark_rule(color=INK, strokeWidth=1.5, clip=True)
+    layers = [bar, whisker.encode(**_at(x="low", x2="high"), **place)]
+    return _panels(layers, rows, narrow, step)
 
 
 def lines(
@@ -261,68 +163,41 @@ def lines(
     knee: float | None = None,
     narrow: bool = False,
 ) -> Spec:
-    """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. A mean with a
-    `label` has it beside it. Ticks stand at `ticks`; a dashed line marks the knee."""
+    """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
+    `ticks`; a dashed line marks the knee."""
     ordered = _any(rows, "order")
     scale, axis = alt.Scale(zero=ordered, nice=True), alt.Axis()
     if ticks:
-        scale = alt.Scale(
-            zero=False,
-            nice=False,
-            padding=14,
-        )
-        if ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE_RANGE:
-            scale = alt.Scale(
-                type="log",
-                base=2,
-                nice=False,
-                padding=14,
-            )
+        is_log = ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE_RANGE
+        kind: Spec = {"type": "log", "base": 2} if is_log else {"zero": False}
+        scale = alt.Scale(nice=False, padding=14, **kind)
         # A logarithmic axis leaves out numbers that it finds too many, unless their text is an expression.
         axis = alt.Axis(
             values=list(ticks),
             tickCount=len(ticks),
             labelExpr="format(datum.value, ',')",
-            labelOverlap=len(ticks) > MOST_TICKS,
+            labelOverlap=True,
         )
-    x = alt.X(
-        "x:Q",
-        title=across,
-        scale=scale,
-        axis=axis,
-    )
-    y = alt.Y(
-        "value:Q",
-        title=up,
-        scale=_spread(zero=bool(ticks) or ordered),
-    )
-    place: Spec = {"x": x, "y": y}
-    joined = (
-        _of("mean")
-        .mark_line()
-        .encode(color=_look(alt.Color, groups, SERIES, legend), **place)
-    )
-    dashes = _look(
-        alt.StrokeDash, [*groups, ""], [*_looks(groups, theme.DASHES), [1, 0]]
-    )
+    y = _spread(zero=bool(ticks) or ordered)
+    place: Spec = {
+        "x": alt.X("x:Q", title=across, scale=scale, axis=axis),
+        "y": alt.Y("value:Q", title=up, scale=y),
+    }
+    joined = _of("mean").mark_line()
+    joined = joined.encode(color=_look(alt.Color, groups, SERIES, legend), **place)
+    if groups:
+        joined = joined.encode(strokeDash=_look(alt.StrokeDash, groups, theme.DASHES))
     if ordered:
-        joined = joined.encode(order=alt.Order("order:Q"))
+        joined = joined.encode(**_at(order="order"))
     if _any(rows, "line"):
         joined = joined.encode(detail=alt.Detail("line:N"))
-    layers = [joined.encode(strokeDash=dashes) if groups else joined]
-    layers.append(_points(_of("run"), rows, groups, legend).encode(**place))
-    if _any(rows, "label"):
-        for ground in (True, False):
-            layers.append(
-                _labels(
-                    dx=8,
-                    dy=-8,
-                    ground=ground,
-                ).encode(text=alt.Text("label:N"), **place)
-            )
+    layers = [joined, *_marked(rows, groups, legend, place)]
     if knee is not None:
-        layers += _mark(knee)
-    layers += _room_of(rows, y=y)
+        rule = _once().mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(knee))
+        word = _once().mark_text(
+            align="right", dx=-5, fontSize=12, color=FAINT, text="knee"
+        )
+        layers += [rule, word.encode(x=alt.XDatum(knee), y=alt.YValue(10))]
     return one(layers, narrow, 300)
 
 
@@ -336,55 +211,19 @@ def points(
     log: bool = False,
     narrow: bool = False,
 ) -> Spec:
-    """On logarithmic axes if asked. `label` stands left of its point, where `right` is true right of it; rows of the
-    kind `limit` are a dashed line."""
-    scale = (
-        alt.Scale(
-            type="log",
-            nice=False,
-            padding=12,
-        )
-        if log
-        else _spread()
-    )
-    axis = alt.Axis(format="~g") if log else alt.Axis()
+    """On logarithmic axes if asked. Rows of the kind `limit` are a dashed line."""
+    scale, axis = _spread(), alt.Axis()
+    if log:
+        scale = alt.Scale(type="log", nice=False, padding=12)
+        axis = alt.Axis(format="~g")
     place: Spec = {
-        "x": alt.X(
-            "x:Q",
-            title=across,
-            scale=scale,
-            axis=axis,
-        ),
-        "y": alt.Y(
-            "value:Q",
-            title=up,
-            scale=scale,
-            axis=axis,
-        ),
+        "x": alt.X("x:Q", title=across, scale=scale, axis=axis),
+        "y": alt.Y("value:Q", title=up, scale=scale, axis=axis),
     }
-    layers = []
-    small: Spec = {"fontSize": 12, "limit": 190}
+    layers = _marked(rows, groups, legend, place)
     if _any(rows, "kind", "limit"):
         limit = _of("limit").mark_line(strokeDash=[4, 3], color=FAINT)
-        layers.append(limit.encode(**place))
-    layers.append(_points(_of("run"), rows, groups, legend).encode(**place))
-    if _any(rows, "label"):
-        left = _labelled("!datum.right").mark_text(
-            align="right",
-            dx=-7,
-            dy=-5,
-            **small,
-        )
-        right = _labelled("datum.right").mark_text(
-            align="left",
-            dx=7,
-            dy=-5,
-            **small,
-        )
-        layers += [
-            text.encode(text=alt.Text("label:N"), **place) for text in (left, right)
-        ]
-    layers += _room_of(rows, **place)
+        layers.insert(0, limit.encode(**place))
     return one(layers, narrow, 330)
 
 
@@ -394,75 +233,40 @@ def grid(
     across: str,
     shades: Sequence[float] = (),
     unit: str = "",
-    colours: Mapping[str, str] | None = None,
     narrow: bool = False,
 ) -> Spec:
     """`text` at `column` in the row of each name, on a ground that is the darker the higher its `value`: `shades` are
-    the limits between two. Rows with `x` and `end` are stretches of time instead. `colours` maps groups to theirs."""
-    timed = _any(rows, "x")
-    step, part, ramp = 22, 1.0, [GROUND, *theme.RAMP[: len(shades)]]
-    axis = alt.Axis(orient="bottom" if colours else "top", labelAngle=0)
-    place: Spec = {
-        "x": alt.X(
-            "column:O",
-            title=across,
-            sort=None,
-            axis=axis,
-        )
-    }
+    the limits between two. Rows with `x` and `end` are stretches of time instead. A text with a `colour` is a sign."""
+    timed, signs = _any(rows, "x"), _any(rows, "colour")
+    step, part, edge = 22, 1.0, GRID
+    ramp = [GROUND, *theme.RAMP[: len(shades)]]
+    axis = alt.Axis(orient="bottom" if signs else "top", labelAngle=0)
+    place: Spec = {"x": alt.X("column:O", title=across, sort=None, axis=axis)}
     if timed:
-        step, part, ramp = 18, 0.9, list(theme.RAMP)
+        step, part, edge, ramp = 18, 0.9, "transparent", list(theme.RAMP)
         place = {"x": _across(across, "x", zero=True), "x2": alt.X2("end:Q")}
-    place |= {
-        # Vega draws it above shades, through the words in them.
-        "y": _names(rows, narrow, step, lined=not shades),
-        "tooltip": _tip(rows),
-        **_href(rows),
-    }
+    # Vega draws lines above shades, through the words in them.
+    place["y"] = _names(rows, narrow, step, lined=not shades)
+    place |= {"tooltip": _tip(rows), **_href(rows)}
     layers = []
     if shades:
         legend = alt.Legend(title=unit) if unit else None
-        scale = alt.Scale(
-            type="threshold",
-            domain=list(shades),
-            range=ramp,
-        )
-        edge = "transparent" if timed else GRID
-        shade = chart().mark_rect(height=alt.RelativeBandSize(part), stroke=edge)
-        colour = alt.Color(
-            "value:Q",
-            scale=scale,
-            legend=legend,
-        )
+        scale = alt.Scale(type="threshold", domain=list(shades), range=ramp)
+        shade = layer().mark_rect(height=alt.RelativeBandSize(part), stroke=edge)
+        colour = alt.Color("value:Q", scale=scale, legend=legend)
         layers.append(shade.encode(color=colour, **place))
-    if _any(rows, "text"):
-        text = chart().mark_text(fontSize=16 if colours else 12, baseline="middle")
-        if colours:
-            sign = alt.Scale(domain=list(colours), range=list(colours.values()))
-            text = text.encode(
-                color=alt.Color(
-                    "group:N",
-                    scale=sign,
-                    legend=None,
-                )
-            )
+    if not timed:
+        text = layer().mark_text(fontSize=16 if signs else 12, baseline="middle")
+        if signs:
+            text = text.encode(color=alt.Color("colour:N", scale=None))
         layers.append(text.encode(text=alt.Text("text:N"), **place))
-    return _panels(
-        layers,
-        rows,
-        narrow,
-        step,
-        shared=True,
-        title="",
-        lined=not shades,
-    )
+    return _panels(layers, rows, narrow, step)
 
 
 def signals(
     _rows: Rows,
     *,
     panels: Sequence[tuple[str, str]],
-    groups: Sequence[str] = (),
     narrow: bool = False,
 ) -> Spec:
     """A panel for each of `panels`, name and unit, in seconds since launch; rows of the kind `phase` shade `x` to `end`
@@ -470,46 +274,9 @@ def signals(
     views = []
     for panel, unit in panels:
         first, last = panel == panels[0][0], panel == panels[-1][0]
-        seconds = None
-        if last:
-            seconds = alt.Axis(
-                title="Seconds since launch",
-                grid=False,
-                minExtent=18,
-            )
-        x = alt.X(
-            "x:Q",
-            axis=seconds,
-            scale=alt.Scale(nice=False, zero=False),
-        )
-        phase = _of("phase")
-        shade = phase.mark_rect(
-            opacity=0.12,
-            color=SERIES[0],
-            stroke=GROUND,
-        )
-        layers = [
-            shade.encode(
-                x=x,
-                x2=alt.X2("end:Q"),
-                tooltip=alt.Tooltip("name:N"),
-            )
-        ]
-        if first:
-            word = phase.mark_text(
-                align="left",
-                baseline="bottom",
-                fontSize=11,
-                dy=-3,
-                color=FAINT,
-            )
-            layers.append(
-                word.encode(
-                    x=x,
-                    y=alt.YValue(0),
-                    text=alt.Text("name:N"),
-                )
-            )
+        seconds = alt.Axis(title="Seconds since launch", grid=False, minExtent=18)
+        scale = alt.Scale(nice=False, zero=False)
+        x = alt.X("x:Q", axis=seconds if last else None, scale=scale)
         axis = alt.Axis(
             title=theme.axis_title(panel, unit),
             titleAngle=0,
@@ -518,73 +285,70 @@ def signals(
             titleY=-22 if first else -8,
             tickCount=2,
         )
-        y = alt.Y(
-            "value:Q",
-            axis=axis,
-            scale=alt.Scale(zero=unit == "%", nice=2),
-        )
-        steps = chart().transform_filter(f"datum.panel === {panel!r}")
-        line = steps.mark_line(interpolate="step-after", clip=True).encode(
-            x=x,
-            y=y,
-            tooltip=[
-                alt.Tooltip("x:Q", title="seconds"),
-                alt.Tooltip("value:Q", title=panel),
-            ],
-        )
-        if groups:
-            line = line.encode(
-                color=_look(alt.Color, groups, SERIES, "GPU"),
-                strokeDash=_look(alt.StrokeDash, groups, theme.DASHES),
+        y = alt.Y("value:Q", axis=axis, scale=alt.Scale(zero=unit == "%", nice=2))
+        phase, name = _of("phase"), alt.Tooltip("name:N")
+        shade = phase.mark_rect(opacity=0.12, color=SERIES[0], stroke=GROUND)
+        layers = [shade.encode(x=x, x2=alt.X2("end:Q"), tooltip=name)]
+        if first:
+            word = phase.mark_text(
+                align="left", baseline="bottom", fontSize=11, dy=-3, color=FAINT
             )
-        view = _layered([*layers, line], 40)
-        views.append({**view, "width": (NARROW if narrow else WIDE) - 52})
-    stack = {
-        "vconcat": views,
-        "spacing": 26,
-        "bounds": "flush",
-        "resolve": {"scale": {"x": "shared"}},
-    }
+            layers.append(word.encode(x=x, y=alt.YValue(0), text=alt.Text("name:N")))
+        steps = layer().transform_filter(f"datum.panel === {panel!r}")
+        told = [
+            alt.Tooltip("x:Q", title="seconds"),
+            alt.Tooltip("value:Q", title=panel),
+        ]
+        line = steps.mark_line(interpolate="step-after", clip=True, color=SERIES[0])
+        line = line.encode(x=x, y=y, tooltip=told)
+        width = (NARROW if narrow else WIDE) - 52
+        views.append({**_layered([*layers, line], 40), "width": width})
+    shared = {"scale": {"x": "shared"}}
+    stack = {"vconcat": views, "spacing": 26, "bounds": "flush", "resolve": shared}
     return _finished(stack, narrow)
 
 
 # ---- Layers ----------------------------------------------------------------------------------------------------------
 
 
-def chart() -> "alt.Chart":
+def layer() -> "alt.Chart":
     """A layer without marks."""
     return alt.Chart(alt.NamedData("rows"))
 
 
 def _of(kind: str) -> "alt.Chart":
-    return chart().transform_filter(f"datum.kind === {kind!r}")
+    return layer().transform_filter(f"datum.kind === {kind!r}")
 
 
-def _any(
-    rows: Rows,
-    column: str,
-    value: Any = None,
-) -> bool:
+def _once() -> "alt.Chart":
+    """A layer with one mark, whatever the rows."""
+    return layer().transform_aggregate(count="count()")
+
+
+def _at(**columns: str) -> dict[str, Any]:
+    """Channel to numbers of a column: `x="low"` is `alt.X("low:Q")`."""
+    return {
+        name: getattr(alt, name.title())(f"{column}:Q")
+        for name, column in columns.items()
+    }
+
+
+def _any(rows: Rows, column: str, value: Any = None) -> bool:
     """Whether a row has anything in a column, or this value."""
     found = (row.get(column) for row in rows)
     return any(item is not None if value is None else item == value for item in found)
 
 
 def _points(
-    marks: "alt.Chart",
-    rows: Rows,
-    groups: Sequence[str],
-    legend: str = "Environment",
+    rows: Rows, groups: Sequence[str], legend: str = "Environment"
 ) -> "alt.Chart":
-    """Points that lead to their runs."""
-    drawn = points_of(marks, groups, legend)
+    """Runs as points that lead to them."""
+    drawn = points_of(_of("run"), groups, legend)
     return drawn.encode(tooltip=_tip(rows), **_href(rows))
 
 
 def points_of(
-    marks: "alt.Chart",
-    groups: Sequence[str],
-    legend: str = "Environment",
+    marks: "alt.Chart", groups: Sequence[str], legend: str = "Environment"
 ) -> "alt.Chart":
     """Points by group; of a run that is left out only the outline shows."""
     hollow = {"test": "datum.counts === false", "value": 0}
@@ -598,11 +362,30 @@ def points_of(
     return drawn
 
 
+def _marked(
+    rows: Rows, groups: Sequence[str], legend: str, place: Spec
+) -> list["alt.Chart"]:
+    """Runs as points, with a `label` above to the right of one that has it, or to the left where `left` is true; the
+    ground of a label parts it from what it covers."""
+    layers = [_points(rows, groups, legend).encode(**place)]
+    if _any(rows, "label"):
+        looks = {"stroke": GROUND, "strokeWidth": 4}, {"color": INK}
+        named = layer().transform_filter("isValid(datum.label)")
+        for look in looks:
+            label = named.mark_text(
+                align={"expr": "datum.left ? 'right' : 'left'"},
+                dx={"expr": "datum.left ? -8 : 8"},
+                dy=-8,
+                fontSize=12,
+                limit=190,
+                **look,
+            )
+            layers.append(label.encode(text=alt.Text("label:N"), **place))
+    return [*layers, *_room_of(rows, **place)]
+
+
 def _look(
-    channel: Any,
-    groups: Sequence[str],
-    looks: Sequence[Any],
-    legend: str = "",
+    channel: Any, groups: Sequence[str], looks: Sequence[Any], legend: str = ""
 ) -> Any:
     """A channel that gives each group one of the looks, and begins anew where there are more; with a legend where
     groups are several. Long names stand below each other."""
@@ -613,11 +396,7 @@ def _look(
         long = max(map(len, groups)) > 22
         shown = alt.Legend(title=legend, columns=1 if long else alt.Undefined)
     scale = alt.Scale(domain=list(groups), range=_looks(groups, looks))
-    return channel(
-        "group:N",
-        scale=scale,
-        legend=shown,
-    )
+    return channel("group:N", scale=scale, legend=shown)
 
 
 def _looks(groups: Sequence[str], looks: Sequence[Any]) -> list[Any]:
@@ -641,83 +420,31 @@ def _href(rows: Rows) -> dict[str, Any]:
 
 def _spread(*, zero: bool = False) -> "alt.Scale":
     """A scale of round ends. No point lies on the names at its beginning."""
-    return alt.Scale(
-        zero=zero,
-        nice=True,
-        padding=0 if zero else 6,
-    )
+    return alt.Scale(zero=zero, nice=True, padding=0 if zero else 6)
 
 
-def _across(
-    title: str | None,
-    column: str = "value",
-    *,
-    zero: bool = False,
-) -> "alt.X":
+def _across(title: str | None, column: str = "value", *, zero: bool = False) -> "alt.X":
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
-    return alt.X(
-        f"{column}:Q",
-        title=title,
-        scale=_spread(zero=zero),
-        axis=axis,
-    )
+    return alt.X(f"{column}:Q", title=title, scale=_spread(zero=zero), axis=axis)
 
 
 def _margin(band: float | None) -> list["alt.Chart"]:
     """The margin within which two sides are equivalent, and the place of no difference."""
     if band is None:
         return []
-    once = chart().transform_aggregate(count="count()")
-    line = once.mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(0))
-    if not band:
-        return [line]
-    shade = once.mark_rect(opacity=0.14, color=SERIES[2])
-    return [shade.encode(x=alt.XDatum(-band), x2=alt.X2Datum(band)), line]
-
-
-def _mark(knee: float) -> list["alt.Chart"]:
-    once = chart().transform_aggregate(count="count()")
-    rule = once.mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(knee))
-    word = once.mark_text(
-        align="right",
-        dx=-5,
-        fontSize=12,
-        color=FAINT,
-    )
-    return [
-        rule,
-        word.encode(
-            x=alt.XDatum(knee),
-            y=alt.YValue(10),
-            text=alt.TextValue("knee"),
-        ),
-    ]
-
-
-def _labelled(test: str) -> "alt.Chart":
-    return chart().transform_filter(f"isValid(datum.label) && {test}")
-
-
-def _labels(
-    *,
-    dx: int,
-    dy: int,
-    ground: bool,
-) -> "alt.Chart":
-    """The labels of means; their ground parts them from the points."""
-    stroke = {"stroke": GROUND, "strokeWidth": 4} if ground else {"color": INK}
-    named = _labelled("datum.kind === 'mean'")
-    labels: alt.Chart = named.mark_text(
-        align="left",
-        dx=dx,
-        dy=dy,
-        fontSize=12,
-        **stroke,
-    )
-    return labels
+    line = _once().mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(0))
+    shade = _once().mark_rect(opacity=0.14, color=SERIES[2])
+    shade = shade.encode(x=alt.XDatum(-band), x2=alt.X2Datum(band))
+    return [shade, line] if band else [line]
 
 
 # ---- Names, panels and widths ----------------------------------------------------------------------------------------
+
+
+def _stand_beside(rows: Rows, groups: Sequence[str]) -> bool:
+    """Whether groups stand side by side in the row of a name, and are not the names themselves."""
+    named = (row.get("group", row.get("name")) != row.get("name") for row in rows)
+    return bool(groups) and any(named)
 
 
 def _room(rows: Rows) -> int:
@@ -733,74 +460,39 @@ def _stand_above(rows: Rows, narrow: bool) -> bool:
 
 
 def _names(
-    rows: Rows,
-    narrow: bool,
-    step: int,
-    gap: float = 0.0,
-    lined: bool = True,
+    rows: Rows, narrow: bool, step: int, gap: float = 0.0, lined: bool = True
 ) -> "alt.Y":
     """The names, in the order of the rows, each with a line through its row if `lined`. They have the same room in all
     panels, so that plots stand in line; where that is too little they stand above their rows."""
-    above = _stand_above(rows, narrow)
-    room = 0 if above else _room(rows)
-    if above:
+    axis = alt.Axis(grid=lined, labelColor=INK, labelLimit=MOST_BESIDE_WORDS)
+    axis.minExtent = axis.maxExtent = _room(rows)
+    if _stand_above(rows, narrow):
         gap = ABOVE / (step + ABOVE)
-    axis = alt.Axis(
-        grid=lined,
-        labelColor=INK,
-        labels=not above,
-        labelLimit=MOST_BESIDE_WORDS,
-    )
-    axis.minExtent = axis.maxExtent = room
-    scale = alt.Scale(
-        type="band",
-        paddingInner=gap,
-        paddingOuter=gap / 2,
-    )
-    return alt.Y(
-        "name:N",
-        sort=None,
-        title=None,
-        axis=axis,
-        scale=scale,
-    )
+        axis.minExtent = axis.maxExtent = axis.labelPadding = 0
+        axis.labelAlign, axis.labelOffset = "left", -step / 2 - 8
+    scale = alt.Scale(type="band", paddingInner=gap, paddingOuter=gap / 2)
+    return alt.Y("name:N", sort=None, title=None, axis=axis, scale=scale)
+
+
+def _panels_of(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(row["panel"] for row in rows if row.get("panel")))
 
 
 def _panels(
-    layers: list["alt.Chart"],
+    layers: Sequence["alt.Chart"],
     rows: Rows,
     narrow: bool,
     step: int,
-    *,
-    shared: bool,
-    title: str,
-    lined: bool = True,
+    apart: str = "",
 ) -> Spec:
-    """The layers once for each panel, below each other, under its name; a single one goes without. A title along axes
-    that panels do not share stands once, below the last."""
+    """The layers once for each panel, below each other, under its name; a single one goes without. `apart` is the title
+    of axes that panels do not share: it stands once, below the last."""
     above = _stand_above(rows, narrow)
-    height = step
-    if above:
-        each = chart().transform_filter("isValid(datum.name)")
-        each = each.transform_aggregate(count="count()", groupby=["name"])
-        text = each.mark_text(
-            align="left",
-            dy=-step / 2 - 8,
-            fontSize=12,
-        )
-        y = _names(rows, narrow, step, lined=lined)
-        layers.append(
-            text.encode(
-                x=alt.XValue(0),
-                y=y,
-                text=alt.Text("name:N"),
-            )
-        )
-        height += ABOVE
-    one = _layered(layers, {"step": height, "for": "position"})
-    names = list(dict.fromkeys(row["panel"] for row in rows if row.get("panel")))
+    height = step + (ABOVE if above else 0)
+    view = _layered(layers, {"step": height, "for": "position"})
+    names = _panels_of(rows)
     if len(names) < 2:
-        return _fitted(one, narrow)
+        return _fitted(view, narrow)
     total = NARROW if narrow else WIDE
     header = {
         "title": None,
@@ -808,38 +500,20 @@ def _panels(
         "labelAnchor": "start",
         "labelLimit": total,
     }
-    facet = {
-        "field": "panel",
-        "type": "nominal",
-        "sort": names,
-        "header": header,
-    }
+    row = {"field": "panel", "type": "nominal", "sort": names, "header": header}
     scales = {"y": "independent", "yOffset": "independent"}
     panels: Spec = {
-        "facet": {"row": facet},
-        "spec": {**one, "width": total - (0 if above else _room(rows)) - GAP},
+        "facet": {"row": row},
+        "spec": {**view, "width": total - (0 if above else _room(rows)) - GAP},
         "spacing": 16,
     }
-    if not shared:
+    if apart:
         scales["x"] = "independent"
-        panels["title"] = {
-            "text": title,
-            "orient": "bottom",
-            "anchor": "end",
-        }
+        panels["title"] = {"text": apart, "orient": "bottom", "anchor": "end"}
     return _finished({**panels, "resolve": {"scale": scales}}, narrow)
 
 
-def _several(rows: Rows) -> bool:
-    """Whether rows belong to more than one panel."""
-    return len({row.get("panel") for row in rows} - {None}) > 1
-
-
-def one(
-    layers: Sequence["alt.Chart"],
-    narrow: bool,
-    height: int,
-) -> Spec:
+def one(layers: Sequence["alt.Chart"], narrow: bool, height: int) -> Spec:
     """Layers in a single view, fitted to the width."""
     return _fitted(_layered(layers, height), narrow)
 
@@ -848,8 +522,8 @@ def _layered(layers: Sequence["alt.Chart"], height: Any) -> Spec:
     """Plain values: Altair's own `layer`, `facet` and `vconcat` copy all that they hold several times, two thirds of
     the time of a chart."""
     drawn = []
-    for layer in layers:
-        spec = layer.to_dict(validate=False, context={"top_level": False})
+    for each in layers:
+        spec = each.to_dict(validate=False, context={"top_level": False})
         del spec["data"]
         drawn.append(spec)
     return {"layer": drawn, "height": height}
@@ -858,23 +532,13 @@ def _layered(layers: Sequence["alt.Chart"], height: Any) -> Spec:
 def _fitted(view: Spec, narrow: bool) -> Spec:
     """A single view, fitted by Vega to the total width."""
     fit = {"type": "fit-x", "contains": "padding"}
-    return _finished(
-        {
-            **view,
-            "width": NARROW if narrow else WIDE,
-            "autosize": fit,
-        },
-        narrow,
-    )
+    width = NARROW if narrow else WIDE
+    return _finished({**view, "width": width, "autosize": fit}, narrow)
 
 
 def _finished(spec: Spec, narrow: bool) -> Spec:
     """With the rows and the look that all charts share; a phone's legend has room for two columns."""
     legend = {**theme.CONFIG["legend"], "columns": 2 if narrow else 3}
     config = {**theme.CONFIG, "legend": legend}
-    return {
-        "$schema": alt.SCHEMA_URL,
-        "data": {"name": "rows"},
-        **spec,
-        "config": config,
-    }
+    data = {"name": "rows"}
+    return {"$schema": alt.SCHEMA_URL, "data": data, **spec, "config": config}

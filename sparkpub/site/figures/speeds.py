@@ -1,19 +1,26 @@
 """Figures of speeds: of users of a campaign or of a model, of models beside each other, of versions of a model."""
 
+import dataclasses
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from sparkpub.record.load import Load
 from sparkpub.record.text import counted, extent, percent, rounded
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import USUAL, Board
+from sparkpub.review.leaderboard import USES, Board
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names, flow_name, lengths_name, load_name
-from sparkpub.review.progress import VersionLine, VersionPoint, change_between
+from sparkpub.review.progress import (
+    VersionLine,
+    VersionPoint,
+    change_between,
+    in_words,
+    is_beyond_noise,
+)
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.site import sweeps
@@ -24,6 +31,7 @@ from sparkpub.site.figures.figure import Entry, Figure, Value, chart, table_of
 from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.study import KEYS, StudiedCampaign, column, records
 
+ONE = next(use for use in USES if use.key == "one")
 FILLED = "Filled: no other point{} gives both more."
 NEAR = 0.06
 """Of both axes: a number beside a point nearer than this to another's would stand over it."""
@@ -40,17 +48,17 @@ def users_of(campaign: StudiedCampaign) -> pd.DataFrame:
         is_here = speed.campaign == campaign.data.name and campaign.holds(*speed.cell)
         if is_here and GENERATION in speed.figures and speed.per_user:
             speeds[speed.cell] = speed
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows = []
     for line, name in campaign.lines.items():
-        points = [(load, cell) for load, cell in line.points if cell in speeds]
+        points = [(load, speeds[cell]) for load, cell in line.points if cell in speeds]
         if line.axis is sweeps.LOAD and len(points) > 1:
-            for load, cell in points:
-                row = dict(zip(KEYS, cell, strict=True))
-                row |= _rates(speeds[cell], name, load)
-                row["n"] = speeds[cell].figures[GENERATION].n
-                found.setdefault(line.model, []).append(row)
-    parts = [_with_front(pd.DataFrame(rows)) for rows in found.values()]
-    return pd.concat(parts) if parts else pd.DataFrame()
+            for load, speed in points:
+                keys = dict(zip(KEYS, speed.cell, strict=True))
+                rows.append(keys | _rates(speed, name, load))
+    if not rows:
+        return pd.DataFrame()
+    by_model = pd.DataFrame(rows).groupby("model", sort=False)
+    return pd.concat([_with_front(mine) for _, mine in by_model])
 
 
 def users(campaign: StudiedCampaign) -> Figure:
@@ -102,60 +110,43 @@ def users_of_model(
     )
 
 
-def _rates(
-    speed: Speed,
-    line: str,
-    load: float,
-) -> dict[str, Any]:
+def _rates(speed: Speed, line: str, load: float) -> dict[str, Any]:
     """What all users together and what one of them gets under a load, in tok/s."""
-    alone = round(speed.per_user or 0, 2)
     return {
         "line": line,
         "order": load,
         "value": _rate(speed),
-        "x": alone,
+        "x": round(speed.per_user or 0, 2),
+        "n": speed.figures[GENERATION].n,
     }
 
 
 def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with `front`: whether no other one gives both more; and `label`: the load, or nothing where another
     point's number has the place, of which those on the front have theirs first."""
-    points = list(zip(rows["x"], rows["value"], strict=True))
-    front = [_is_best(point, points) for point in points]
-    widest, highest = rows["x"].max() or 1, rows["value"].max() or 1
-    taken: list[tuple[float, float]] = []
-    labels: list[str | None] = [None] * len(rows)
-    for place in sorted(range(len(rows)), key=lambda place: not front[place]):
-        across, up = points[place][0] / widest, points[place][1] / highest
-        if all(max(abs(across - x), abs(up - y)) >= NEAR for x, y in taken):
-            labels[place] = f"{rows['order'].iloc[place]:,g}"
-            taken.append((across, up))
+    best_first = rows.sort_values(["x", "value"], ascending=False)["value"]
+    highest = best_first.cummax().shift(fill_value=-math.inf)
+    # Of points that are alike each is as good a choice.
+    alike = (best_first > highest).groupby([rows["x"], rows["value"]])
+    rows = rows.assign(front=alike.transform("any"))
+    scaled = (rows[["x", "value"]] / rows[["x", "value"]].max()).to_numpy()
+    taken: list[int] = []
+    for place in np.argsort(~rows["front"], kind="stable"):
+        if (abs(scaled[taken] - scaled[place]).max(axis=1) >= NEAR).all():
+            taken.append(place)
+    has_room = np.isin(range(len(rows)), taken)
     told = [
         {
             "Line": row["line"],
             "Users": f"{row['order']:,g}",
             "All users (tok/s)": rounded(row["value"], 4),
             "Each user (tok/s)": rounded(row["x"], 4),
-            "Best choice": "yes" if is_best else "no",
+            "Best choice": "yes" if row["front"] else "no",
         }
-        for row, is_best in zip(records(rows), front, strict=True)
+        for row in records(rows)
     ]
-    return rows.assign(
-        front=front,
-        label=column(rows, labels),
-        tip=column(rows, told),
-    )
-
-
-Point = tuple[float, float]
-
-
-def _is_best(point: Point, points: Sequence[Point]) -> bool:
-    """Whether no other point is as far or farther on both axes."""
-    x, y = point
-    return not any(
-        other[0] >= x and other[1] >= y and other != point for other in points
-    )
+    users = column(rows, [line["Users"] for line in told])
+    return rows.assign(label=users.where(has_room, None), tip=column(rows, told))
 
 
 def _users_chart(rows: pd.DataFrame, legend: str) -> Chart:
@@ -208,20 +199,13 @@ def _shape(speed: Speed) -> tuple[object, ...]:
 
 def _unusual(setups: Setups) -> tuple[Any, ...]:
     """Sorts lengths: those with curves of at least three points first, then those nearest to a usual request."""
-    load: Load = next(iter(setups.values()))[0].load
-    wanted_in, wanted_out = USUAL
-    before = (load.input_tokens or 0) + load.depth or 1
-    away = abs(math.log2(before / wanted_in)) + abs(
-        math.log2((load.output_tokens or 1) / wanted_out)
-    )
+    load = next(iter(setups.values()))[0].load
     is_short = max(map(len, setups.values())) < sweeps.SHOWS_A_SHAPE
+    away = ONE.distance(dataclasses.replace(load, at_once=1))
     return is_short, away, -len(setups)
 
 
 # ---- Models and versions ---------------------------------------------------------------------------------------------
-
-
-MOST_LABELS = 6
 
 
 def models(
@@ -236,36 +220,25 @@ def models(
     if len(found) < FEWEST:
         return None
     rates = [(_rate(speed), _rate(together[speed.setup])) for speed in found]
-    users = flow_name(some.load)
-    named, slowest = _at_the_edges(rates), min(rates)[0]
+    users, slowest = flow_name(some.load), min(rates)
+    named = {slowest, max(rates), max(rates, key=itemgetter(1))}
     rows: list[shapes.Row] = []
     told: list[dict[str, Value]] = []
-    for place, (speed, (alone, all_users)) in enumerate(zip(found, rates, strict=True)):
+    for speed, rate in zip(found, rates, strict=True):
+        alone, all_users = rate
         name = speed.model.name
-        tip = {
-            "model": name,
-            "weights": speed.weights,
-            "one user": f"{alone:g} tok/s",
+        line: dict[str, Value] = {
+            "Model": name,
+            "Weights": speed.weights,
+            "One user (tok/s)": rounded(alone),
+            f"{users} together (tok/s)": rounded(all_users),
         }
-        tip[users] = f"{all_users:g} tok/s"
-        row = {
-            "kind": "run",
-            "group": speed.weights,
-            "x": alone,
-            "value": all_users,
-        }
-        if place in named:
+        row = {"kind": "run", "group": speed.weights, "x": alone, "value": all_users}
+        if rate in named:
             # Left of the slowest one there is no room.
-            row |= {"label": name, "right": alone == slowest}
-        rows.append(row | {"tip": tip})
-        told.append(
-            {
-                "Model": Entry(name, addresses.get(name, "")),
-                "Weights": speed.weights,
-                "One user (tok/s)": rounded(alone),
-                f"{users} together (tok/s)": rounded(all_users),
-            }
-        )
+            row |= {"label": name, "left": rate != slowest}
+        rows.append(row | {"tip": line})
+        told.append(line | {"Model": Entry(name, addresses.get(name, ""))})
     ratios = [all_users / alone for alone, all_users in rates]
     most = some.load.at_once or math.inf
     possible = [ratio for ratio in ratios if ratio <= most] or ratios
@@ -297,20 +270,6 @@ def _rate(speed: Speed) -> float:
     return round(float(speed.figures[GENERATION].mean), 2)
 
 
-def _at_the_edges(rates: Sequence[Point]) -> set[int]:
-    """The points that no other one beats in both, and the slowest one."""
-    ordered = sorted(
-        range(len(rates)),
-        key=lambda place: rates[place][0],
-        reverse=True,
-    )
-    front: list[int] = []
-    for place in ordered:
-        if not front or rates[place][1] > rates[front[-1]][1]:
-            front.append(place)
-    return {*front[: MOST_LABELS - 1], ordered[-1]}
-
-
 MOST_LOADS = 4
 """With room below each other; the table has all."""
 
@@ -324,11 +283,11 @@ def versions_of_model(
     if not lines:
         return None
     called = _called(lines, names)
-    drawn = list(zip(called, lines, strict=True))[:MOST_LOADS]
-    sessions = _sessions([line for _, line in drawn])
+    drawn = dict(zip(called[:MOST_LOADS], lines, strict=False))
+    sessions = _sessions(list(drawn.values()))
     rows = [
-        {"panel": name, "name": sessions[_session(point)]} | _since(line, point, name)
-        for name, line in drawn
+        {"panel": name, "name": sessions[_session(point)], **_since(line, point, name)}
+        for name, line in drawn.items()
         for point in line.points
     ]
     sample = "Lines are 95 % intervals of the change from the first, each by itself; filled: beyond the noise."
@@ -345,7 +304,7 @@ def versions_of_model(
                 "Weights and load": name,
                 "Measured (tok/s)": " → ".join(points),
                 "Set differently": line.differs,
-                "Change": line.total.in_words,
+                "Change": in_words(line.total),
             }
         )
     return Figure(
@@ -358,44 +317,28 @@ def versions_of_model(
     )
 
 
-def _since(
-    line: VersionLine,
-    point: VersionPoint,
-    load: str,
-) -> dict[str, Any]:
+def _since(line: VersionLine, point: VersionPoint, load: str) -> shapes.Row:
     """What changed from the first point of a line to this one, as `forest` draws it."""
     since = change_between(line.points[0].mean, point.mean)
     tip = {"load": load, "measured": f"{rounded(point.mean.value)} tok/s"}
-    tip["from the first"] = percent(since.percent)
-    value = low = high = 0.0
-    verdict = "first"
+    tip["from the first"] = percent(since.value)
+    row = {"value": 0.0, "low": 0.0, "high": 0.0, "verdict": "first", "tip": tip}
     if point.change is not None:
-        value, (low, high) = since.percent, since.interval or (since.percent,) * 2
-        verdict = "changed" if point.change.is_beyond_noise else "not shown"
-    ends = {
-        "value": value,
-        "low": low,
-        "high": high,
-    }
-    return {
-        **ends,
-        "verdict": verdict,
-        "tip": tip,
-    }
+        low, high = since.interval() or (since.value, since.value)
+        verdict = "changed" if is_beyond_noise(point.change) else "not shown"
+        row |= {"value": since.value, "low": low, "high": high, "verdict": verdict}
+    return row
 
 
 def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
     """`BF16, 8 users, 512 in, 128 out`; with environment and machine, `..., Docker, H200`, where that names several."""
     short = [f"{line.first.weights}, {load_name(line.first.load)}" for line in lines]
-    times = Counter(short)
     called = []
     for line, name in zip(lines, short, strict=True):
-        if times[name] > 1:
-            first = line.points[0].speed
-            environment = names.environment(first.campaign, first.cell[1])
-            called.append(f"{name}, {environment}, {line.first.machine}")
-        else:
-            called.append(name)
+        first = line.points[0].speed
+        environment = names.environment(first.campaign, first.cell[1])
+        where = f", {environment}, {line.first.machine}"
+        called.append(name + (where if short.count(name) > 1 else ""))
     return called
 
 
@@ -412,12 +355,10 @@ def _sessions(lines: Sequence[VersionLine]) -> dict[Session, str]:
     points = [point for line in lines for point in line.points]
     points.sort(key=lambda point: point.speed.records[0].started.value)
     found: dict[Session, str] = {}
-    times: Counter[tuple[str, str]] = Counter()
+    days = []
     for session in dict.fromkeys(map(_session, points)):
         _, engine, day = session
-        times[day, engine] += 1
-        number = times[day, engine]
-        found[session] = (
-            f"{day} ({number}), {engine}" if number > 1 else f"{day}, {engine}"
-        )
+        days.append((day, engine))
+        number = days.count((day, engine))
+        found[session] = f"{day}{f' ({number})' * (number > 1)}, {engine}"
     return found

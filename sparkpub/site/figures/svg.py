@@ -1,11 +1,9 @@
 """A drawing as Vega writes it -> a small one for the inside of a page.
 
 Out go whatever readers of the screen would stumble over (the figure's sentence and table speak for the drawing),
-digits that nobody sees (a third of what travels), and everything that stands for nothing. What many marks share is
-said once (a third of the text, little of what travels).
+digits that nobody sees (a third of what travels), and everything that stands for nothing.
 """
 
-import itertools
 import re
 from collections.abc import Mapping
 from xml.etree import ElementTree
@@ -33,17 +31,6 @@ _DEFAULTS = {
     "transform": "translate(0,0)",
     "stroke-width": "1",
 }
-_INHERITED = (
-    "fill",
-    "stroke",
-    "fill-opacity",
-    "stroke-opacity",
-    "stroke-dasharray",
-    "stroke-width",
-    "font-size",
-    "font-weight",
-    "text-anchor",
-)
 _GEOMETRY = {
     "d",
     "transform",
@@ -76,7 +63,6 @@ def tidy(svg: str, prefix: str, *, links: bool = True) -> str:
     for element in root.iter():
         element.attrib = _shortened(element.attrib, names)
     _prune(root)
-    _share(root)
     _unwrap(root, links)
     root.attrib = {"aria-hidden": "true", "focusable": "false", **root.attrib}
     ElementTree.register_namespace("", _SVG[1:-1])
@@ -101,27 +87,20 @@ def _shortened(
     for name, value in attributes.items():
         if name in _DROPPED or name.startswith("aria-") or _DEFAULTS.get(name) == value:
             continue
-        if name == "id":
-            kept[name] = names[value]
-        elif name in _GEOMETRY:
+        if name in _GEOMETRY:
             kept[name] = _DECIMALS.sub(_short, value)
         else:
-            kept[name] = _REFERENCE.sub(
-                lambda found: f"url(#{names.get(found[1], '')})", value
-            )
+            kept[name] = _REFERENCE.sub(lambda of: f"url(#{names[of[1]]})", value)
+    if "id" in kept:
+        kept["id"] = names[kept["id"]]
     return kept
 
 
 def _short(number: re.Match[str]) -> str:
     """Whole pixels, and tenths in what is small, where they show."""
     value = float(number[0])
-    decimals = 1
-    if abs(value) >= 20:
-        decimals = 0
-    text = f"{value:.{decimals}f}".removesuffix(".0")
-    if text == "-0":
-        return "0"
-    return text
+    text = f"{value:.{0 if abs(value) >= 20 else 1}f}".removesuffix(".0")
+    return "0" if text == "-0" else text
 
 
 def _prune(parent: ElementTree.Element) -> None:
@@ -137,42 +116,6 @@ def _draws_nothing(element: ElementTree.Element) -> bool:
     if element.tag == f"{_SVG}path":
         return element.get("d", "") in _NOTHING
     return element.tag in (_GROUP, _ANCHOR) and not len(element)
-
-
-def _share(parent: ElementTree.Element) -> None:
-    """Say once, at a group, what neighbouring marks say alike; links are looked through."""
-    for child in parent:
-        _share(child)
-    if parent.tag != _GROUP:
-        return
-    if all(child.tag == _ANCHOR for child in parent):
-        # Points of interleaved runs alternate; which of two that overlap lies above says nothing.
-        parent[:] = sorted(parent, key=_look)
-    groups: list[ElementTree.Element] = []
-    for look, members in itertools.groupby(parent, key=_look):
-        marks = list(members)
-        if len(marks) < 2 or not look:
-            groups += marks
-            continue
-        group = ElementTree.Element(_GROUP, dict(look))
-        group[:] = marks
-        for mark in marks:
-            for name, _ in look:
-                del _mark(mark).attrib[name]
-        groups.append(group)
-    parent[:] = groups
-
-
-def _mark(element: ElementTree.Element) -> ElementTree.Element:
-    if element.tag == _ANCHOR and len(element) == 1:
-        return element[0]
-    return element
-
-
-def _look(element: ElementTree.Element) -> tuple[tuple[str, str], ...]:
-    """What a mark could take over from a group around it."""
-    attributes = _mark(element).attrib
-    return tuple((name, attributes[name]) for name in _INHERITED if name in attributes)
 
 
 def _unwrap(parent: ElementTree.Element, links: bool) -> None:

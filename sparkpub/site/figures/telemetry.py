@@ -1,13 +1,11 @@
-"""What the sensors saw of one run: a panel per signal on one time axis, a line for each GPU that it used."""
+"""What the sensors saw of one run: a panel per signal on one time axis; several GPUs are one, see `over_gpus`."""
 
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from pydantic import TypeAdapter
-
 from sparkpub.record.store import Stored
-from sparkpub.record.telemetry import COLUMNS, GPU_COLUMNS, Telemetry, of_gpu
+from sparkpub.record.telemetry import COLUMNS
 from sparkpub.record.text import listed
 from sparkpub.site.content import block_key
 from sparkpub.site.figures import samples, shapes
@@ -33,10 +31,9 @@ SIGNALS = {
 
 
 class SignalForm(NamedTuple):
-    """What decides how a run is drawn: (label, unit) of the panels, and the GPUs with lines of their own."""
+    """What decides how a run is drawn: (label, unit) of the panels."""
 
     signals: tuple[tuple[str, str], ...]
-    gpus: tuple[str, ...]
 
     @property
     def key(self) -> str:
@@ -46,19 +43,15 @@ class SignalForm(NamedTuple):
     @property
     def chart(self) -> Chart:
         """The empty axes."""
-        return Chart(partial(shapes.signals, panels=self.signals, groups=self.gpus), ())
-
-
-FORMS = TypeAdapter(tuple[SignalForm, ...])
+        return Chart(partial(shapes.signals, panels=self.signals), ())
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A run over time. `lines` maps a signal and the GPU that it is of (empty for that of the machine, or its only
-    one) to seconds since launch with values, at most `POINTS`."""
+    """A run over time. `lines` maps a signal to seconds since launch with values, at most `POINTS`."""
 
     form: SignalForm
-    lines: dict[tuple[str, str], list[TimedValue]]
+    lines: dict[str, list[TimedValue]]
 
 
 def trace(stored: Stored) -> Trace | None:
@@ -66,26 +59,14 @@ def trace(stored: Stored) -> Trace | None:
     telemetry = samples.read(stored)
     if telemetry is None:
         return None
-    lines: dict[tuple[str, str], list[TimedValue]] = {}
-    signals: dict[str, str] = {}
+    lines: dict[str, list[TimedValue]] = {}
+    signals = []
     for column, label in SIGNALS.items():
-        for gpu, source in _sources(telemetry, column).items():
-            points = telemetry.timed(source)
-            if len(points) > 1:
-                lines[label, gpu] = samples.thinned(points, POINTS)
-                signals[label] = COLUMNS[column]
-    gpus = dict.fromkeys(gpu for _, gpu in lines if gpu)
-    return (
-        Trace(SignalForm(tuple(signals.items()), tuple(gpus)), lines) if lines else None
-    )
-
-
-def _sources(telemetry: Telemetry, column: str) -> dict[str, str]:
-    """What each line of a signal is of to its column: `GPU 0`, `GPU 1` where the run used several."""
-    used = telemetry.used or ()
-    if column in GPU_COLUMNS and len(used) > 1:
-        return {f"GPU {index}": of_gpu(index, column) for index in used}
-    return {"": column}
+        points = telemetry.timed(column)
+        if len(points) > 1:
+            lines[label] = samples.thinned(points, POINTS)
+            signals.append((label, COLUMNS[column]))
+    return Trace(SignalForm(tuple(signals)), lines) if lines else None
 
 
 def figure(stored: Stored, found: Trace) -> Figure:
@@ -96,12 +77,7 @@ def figure(stored: Stored, found: Trace) -> Figure:
         says += f"; shaded: {listed(phase.name for phase in stored.record.phases)}"
     body = []
     for label, unit in found.form.signals:
-        values = [
-            value
-            for (name, _), points in found.lines.items()
-            if name == label
-            for _, value in points
-        ]
+        values = [value for _, value in found.lines[label]]
         body.append([label, unit, f"{min(values):.1f}", f"{max(values):.1f}"])
     return Figure(
         key=f"telemetry-{stored.record.run_id}",

@@ -24,7 +24,7 @@ from sparkpub.review.differences import Told, is_of_weights, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
 from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
-from sparkpub.review.progress import VersionLine
+from sparkpub.review.progress import VersionLine, in_words
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.statistics.estimate import ALPHA, deciding_level
 from sparkpub.review.tables.capacities import LIMITS
@@ -416,7 +416,7 @@ def line_in_words(line: VersionLine) -> str:
     figures = (
         f"{rounded(first.mean.value)} to {rounded(last.mean.value)} {line.metric.unit}"
     )
-    change = line.total.in_words
+    change = in_words(line.total)
     if line.differs:
         change += f"; {line.differs}"
     return f"{who} {where}: {figures} ({change})."

@@ -10,18 +10,15 @@ import yaml
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
-from sparkpub.site.content import POSTS, Content, Picture
+from sparkpub.site.content import POSTS, Page, Picture
 from sparkpub.site.pages.citation import Work, bibtex
 from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
 from sparkpub.site.publication import Publication
-from sparkpub.site.sources import moment
+from sparkpub.site.sources import dates
 
 _FENCE = "---\n"
-_LONGEST_SLUG = 200
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 _HEADING = re.compile(r"^# |^=+\s*$", re.MULTILINE)
-_OF_A_FOLDER = ("index", "readme")
-"""Names that stand for the page of a folder: MkDocs would publish a post so called at its folder's address."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +56,17 @@ class Post:
         return f"cards/{self.slug}.png"
 
 
-def posts(written: Mapping[str, Content]) -> list[Post]:
-    """The posts in order of their dates, without drafts; those of one date in order of their files, 9 before 10.
+def posts(written: Mapping[str, str]) -> list[Post]:
+    """The posts among pages (address to text) in order of their dates, without drafts; those of one date in order of
+    their files, 9 before 10.
 
     Raises SiteError naming the file and the field.
     """
     found = []
-    for uri, content in written.items():
-        if not uri.startswith(POSTS) or not uri.endswith(".md"):
+    for uri, text in written.items():
+        if not uri.startswith(POSTS):
             continue
-        meta, body = _parts(uri, content.text or "")
+        meta, body = _parts(uri, text)
         if not meta.get("draft"):
             found.append(_post(uri, meta, body))
     _refuse_twins(found)
@@ -122,23 +120,19 @@ def _parts(uri: str, text: str) -> tuple[Mapping[str, Any], str]:
     return meta, body
 
 
-def _refuse_slug(uri: str, slug: str) -> None:
-    """Raise SiteError where a post would have no address of its own within the site."""
-    if len(slug) > _LONGEST_SLUG:
-        problem = f"a slug of {len(slug):,} characters"
-        raise SiteError(problem, where=uri, remedy=f"use at most {_LONGEST_SLUG}")
+def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
+    try:
+        created, updated = dates(meta.get("date"))
+    except ValueError as error:
+        raise SiteError(
+            f"a post needs a date: {error}",
+            where=uri,
+            remedy="add date: YYYY-MM-DD to its front matter, with a time if you like",
+        ) from None
+    slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
     if not _SLUG.fullmatch(slug):
         remedy = "use letters, digits, - and _"
         raise SiteError(f"slug {slug!r} is no address", where=uri, remedy=remedy)
-    if slug.rpartition("/")[2].lower() in _OF_A_FOLDER:
-        problem = f"slug {slug!r} is the address of a folder"
-        raise SiteError(problem, where=uri, remedy="give the post another slug")
-
-
-def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
-    created, updated = _dates(uri, meta)
-    slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
-    _refuse_slug(uri, slug)
     heading = re.search(r"^# (.*)$", body, re.MULTILINE)
     title = meta.get("title") or (heading[1] if heading else uri)
     return Post(
@@ -156,36 +150,14 @@ def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
     )
 
 
-def _dates(uri: str, meta: Mapping[str, Any]) -> tuple[datetime, datetime]:
-    """When a post was published and last updated."""
-    given = meta.get("date")
-    dates = given if isinstance(given, dict) else {"created": given}
-    created = _moment(uri, dates.get("created"))
-    if dates.get("updated") is None:
-        return created, created
-    return created, _moment(uri, dates["updated"])
-
-
-def _moment(uri: str, given: object) -> datetime:
-    try:
-        return moment(given)
-    except ValueError as error:
-        raise SiteError(
-            f"a post needs a date: {error}",
-            where=uri,
-            remedy="add date: YYYY-MM-DD to its front matter, with a time if you like",
-        ) from None
-
-
 def with_series(
-    written: Mapping[str, Content],
+    written: Mapping[str, Page],
     series: Sequence[Post],
     publication: Publication,
     templates: Templates,
-) -> dict[str, Content]:
-    """What people wrote, each post with its place in the series, links to its neighbours, and how to cite it."""
+) -> Iterator[tuple[str, Page]]:
+    """(address, page) of each post, with its place in the series, links to its neighbours, and how to cite it."""
     options = publication.options
-    found = dict(written)
     for index, post in enumerate(series):
         work = Work(
             key=f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
@@ -206,12 +178,14 @@ def with_series(
             options=options,
             campaigns=campaigns_behind(post, publication),
         )
-        found[post.uri] = Content(
-            text=f"{_front(post)}\n{_headed(post)}\n\n{end}",
-            source=written[post.uri].source,
-            image=Picture(post.card, post.title),
+        yield (
+            post.uri,
+            replace(
+                written[post.uri],
+                text=f"{_front(post)}\n{_headed(post)}\n\n{end}",
+                image=Picture(post.card, post.title),
+            ),
         )
-    return found
 
 
 def _headed(post: Post) -> str:

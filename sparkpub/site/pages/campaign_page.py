@@ -1,9 +1,9 @@
 """What the page of a campaign shows: the answer with its charts and table; and folded, everything to check it by."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
@@ -16,13 +16,14 @@ from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.unrecorded import unrecorded
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures.campaign import without_room, worth
+from sparkpub.site.figures.campaign import worth
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import ENDINGS, Library
 from sparkpub.site.figures.others import capacities
 from sparkpub.site.figures.said import capacity, curves, drifting, growing
 from sparkpub.site.pages import findings, memory
 from sparkpub.site.publication import Publication, cell_keys, cell_label, slug
-from sparkpub.site.study import StudiedCampaign
+from sparkpub.site.study import KEYS, StudiedCampaign
 
 ANSWERS = 4
 """Sentences of a campaign's answer."""
@@ -47,11 +48,10 @@ ALONG = {
 
 @dataclass(frozen=True)
 class Section:
-    """A question of a campaign's page with the placeholders of its figures. `more` are folded, by workload."""
+    """A question of a campaign's page with the placeholders of its figures."""
 
     title: str
     figures: Sequence[str]
-    more: Mapping[str, str] = field(default_factory=dict)
 
 
 def context(
@@ -62,72 +62,52 @@ def context(
     question = asked(publication, campaign)
     found = answering(publication, library, campaign, question)
     # Beside the answer stands one chart of each section, and more of one that stands alone.
-    leading = [section.figures[0] for section in found]
-    leading += [figure for section in found for figure in section.figures[1:]]
-    leading = leading[:CHARTS]
-    others = [
-        Section(
-            section.title,
-            [figure for figure in section.figures if figure not in leading],
-            section.more,
-        )
-        for section in [*found, *_asking(publication, library, campaign)]
-    ]
-    recipes = []
-    if campaign.matrix is None:
-        recipes = differences.differences(campaign, publication.names)
-    covered, covered_chart = None, ""
-    if "coverage" in library.makers(campaign.name):
-        covered = library.figure("coverage", campaign.name)
-        if any(row["group"] != "done" for row in covered.chart.rows):
-            covered_chart = library.place("coverage", campaign.name)
+    first = [section.figures[0] for section in found]
+    rest = [figure for section in found for figure in section.figures[1:]]
+    leading = [*first, *rest][:CHARTS]
+    imported = campaign.matrix is None
+    recipes = differences.differences(campaign, publication.names) if imported else []
     return {
         "campaign": campaign,
         "names": publication.names.campaign(campaign.name),
         "extent": extent(publication, campaign),
         "unrecorded": unrecorded(campaign),
-        "kind": question.kind,
         "card": card(publication, campaign),
-        "answers": answers(publication, campaign),
-        "problems": findings.problems(
-            publication.names, publication.findings_of(campaign)
-        ),
+        "problems": findings.problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
         "headlines": headlines,
         "runs_per_cell": _runs_per_cell(publication, campaign),
         "summary": summary(publication, campaign, headlines),
         "charts": leading,
-        "sections": [part for part in others if part.figures or part.more],
+        "sections": [*found, *_asking(publication, library, campaign)],
         "placed": {placeholder(one.block): one for one in library.wanted.values()},
         "memory": memory.ledger(publication, campaign),
         "together": together(publication, campaign),
         "settings": environments_of(campaign),
         "recipes": [recipe for recipe in recipes if recipe.text],
-        "coverage": covered,
-        "coverage_chart": covered_chart,
-        "failed": [run for run in campaign.runs if run.record.status != "ok"],
+        "coverage": _covered(library, campaign),
     }
+
+
+def _covered(library: Library, campaign: CampaignData) -> tuple[Figure, str] | None:
+    """Planned and completed runs, with the placeholder of the chart where a cell is not done."""
+    if "coverage" not in library.makers(campaign.name):
+        return None
+    figure = library.figure("coverage", campaign.name)
+    if all(row["group"] == "done" for row in figure.chart.rows):
+        return figure, ""
+    return figure, library.place("coverage", campaign.name)
 
 
 # -- what it asks ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CampaignQuestions:
+class CampaignQuestions(NamedTuple):
     """What a campaign asks: do environments differ, how does something grow, which model is best."""
 
     compares: bool
     sweeps: bool
     ranks: bool
-
-    @property
-    def kind(self) -> Literal["comparison", "sweep", "ranking", "mixed"]:
-        """One of the three, or several of them mixed."""
-        if self.compares + self.sweeps + self.ranks > 1:
-            return "mixed"
-        if self.compares:
-            return "comparison"
-        return "sweep" if self.sweeps else "ranking"
 
 
 def asked(publication: Publication, campaign: CampaignData) -> CampaignQuestions:
@@ -173,11 +153,7 @@ def answering(
     # Below saturation the throughput of an open loop follows the arrivals: it ranks nothing.
     if question.ranks and not bears:
         bars = [f"{name}-bars" for name in leading[:2]]
-        more = {}
-        for workload in without_room(library.campaign(campaign.name)):
-            for figure in place(bars[:1], workload=workload):
-                more[str(workload)] = figure
-        found.append(Section("Ranking", place(bars), more))
+        found.append(Section("Ranking", place(bars)))
     if question.sweeps:
         found += _along(publication, library, campaign)
     return [section for section in found if section.figures]
@@ -243,29 +219,16 @@ def _asking(
 
 
 def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
-    """What a campaign is, in a few figures and two sentences."""
+    """What a campaign is: its machines, and its first answers."""
     records = campaign.records
-    severities = [finding.severity for finding in publication.findings_of(campaign)]
-    days = sorted(record.started.value[:10] for record in records) or [""]
     gpus = {gpu.name for record in records for gpu in record.machine.gpus}
     processors = {record.machine.cpu or "unknown machine" for record in records}
     number = len(coverage.machines_of(records))
     machines = [f"{number} machines"] if number > 1 else []
-    found = answers(publication, campaign)
     return {
         "campaign": campaign,
-        "runs": len(records),
-        "excluded": sum(
-            record.run_id in publication.review.excluded for record in records
-        ),
-        "failed": sum(record.status != "ok" for record in records),
         "hardware": [*sorted(gpus or processors), *machines],
-        "begun": days[0],
-        "ended": days[-1],
-        "errors": severities.count("error"),
-        "warnings": severities.count("warning"),
-        "says": found[0] if found else "",
-        "answer": " ".join(found[:2]),
+        "answers": answers(publication, campaign)[:2],
     }
 
 
@@ -403,17 +366,13 @@ def summary(
     found = []
     for key in keys:
         recorded = len(reviewed.recorded.get(key, ()))
-        in_figures = len(reviewed.counted.get(key, ()))
-        is_whole = in_figures == recorded
-        model, environment, workload = key
+        counts = len(reviewed.counted.get(key, ()))
         found.append(
             {
                 "label": cell_label(publication.names, campaign, key),
-                "model": model,
-                "environment": environment,
-                "workload": workload,
+                **dict(zip(KEYS, key, strict=True)),
                 "values": [_value(metric, key, cells, rivals) for metric in metrics],
-                "runs": f"{recorded}" if is_whole else f"{in_figures} of {recorded}",
+                "runs": f"{counts} of {recorded}" if counts < recorded else recorded,
             }
         )
     return found

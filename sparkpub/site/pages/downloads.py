@@ -1,27 +1,24 @@
 """Data and downloads: everything behind the figures, in forms that other programs read."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
 from sparkpub.review import told
-from sparkpub.site.content import Content, packed
+from sparkpub.site.content import File
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
 MOST_ROWS = 10_000
 """Of a table as CSV, some 5 MB; a longer one is published as Parquet alone."""
-MOST_BYTES = 5_000_000
-"""Of a JSON document as it is; a longer one is compressed."""
 
 
 def contents(
     publication: Publication,
     templates: Templates,
-) -> Mapping[str, Content]:
+) -> dict[str, File]:
     """The download page and its files."""
     results = publication.results
     dataset, review = publication.dataset, publication.review
@@ -43,11 +40,7 @@ def contents(
             files[f"data/{name}.csv"] = told.csv(table)
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
     for name, document in documents.items():
-        text = to_json(document) + b"\n"
-        if len(text) > MOST_BYTES:
-            files[f"data/{name}.json.gz"] = packed(text)
-        else:
-            files[f"data/{name}.json"] = text
+        files[f"data/{name}.json"] = to_json(document) + b"\n"
     proofs = [item for files in publication.evidence.values() for item in files]
     files["data/SHA256SUMS"] = "".join(
         f"{item.sha256}  {item.address}\n" for item in proofs if item.address
@@ -60,6 +53,4 @@ def contents(
         options=publication.options,
     )
     files[badge.ADDRESS] = badge.of_site(publication)
-    return {"data/index.md": page} | {
-        address: Content(data=data) for address, data in files.items()
-    }
+    return {"data/index.md": page, **files}

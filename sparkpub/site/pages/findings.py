@@ -1,41 +1,32 @@
 """How pages list what the checks found: the caveats of a page, and the page of checks."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from sparkpub.record.text import counted
 from sparkpub.review.checks import CHECKS, Finding
-from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import machines
-from sparkpub.review.names import Names
 from sparkpub.site.publication import Publication
 
 CHECK_KINDS = ("meaning", "happened", "evidence", "prose")
 """Kinds of checks in the order in which a campaign's problems are listed."""
 
 
-def problems(names: Names, findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Findings by check, the severest first: each with its first message and how often it trips."""
+def problems(findings: Iterable[Finding]) -> list[Sequence[Finding]]:
+    """Findings by check, the severest first."""
     found = [finding for finding in findings if finding.severity != "info"]
-    groups = grouped(found, lambda finding: finding.check)
 
-    def place(check: str) -> tuple[bool, int]:
-        kind = CHECKS[check].kind
-        return groups[check][0].severity != "error", CHECK_KINDS.index(kind)
+    def place(mine: Sequence[Finding]) -> tuple[bool, int]:
+        kind = CHECKS[mine[0].check].kind
+        return mine[0].severity != "error", CHECK_KINDS.index(kind)
 
-    return [
-        {
-            "title": check.replace("-", " "),
-            "message": names.in_words(
-                groups[check][0].campaign, groups[check][0].message
-            ),
-            "findings": groups[check],
-            "severity": groups[check][0].severity,
-            "href": anchor(groups[check][0].campaign, check),
-        }
-        for check in sorted(groups, key=place)
-    ]
+    return sorted(by_check(found).values(), key=place)
+
+
+def by_check(findings: Iterable[Finding]) -> Mapping[str, Sequence[Finding]]:
+    """The findings of each check."""
+    return grouped(findings, attrgetter("check"))
 
 
 def judged(publication: Publication) -> str:
@@ -74,32 +65,3 @@ def judged(publication: Publication) -> str:
         if len(owners) == 1 and (owner := owners.pop()):
             said.append(f"All that is ranked on {home} is from one owner, {owner}.")
     return " ".join(said)
-
-
-def of_campaign(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
-    """What the checks found in a campaign, check by check, and which runs are left out."""
-    review = publication.review
-    found_in = publication.findings_of(campaign)
-    by_check = grouped(found_in, lambda finding: finding.check)
-    checks = [
-        {
-            "check": CHECKS[name],
-            "is_note": all(finding.severity == "info" for finding in found),
-            "anchor": anchor(campaign.name, name).partition("#")[2],
-            "findings": [
-                (finding, review.acknowledgement(finding)) for finding in found
-            ],
-        }
-        for name, found in by_check.items()
-    ]
-    excluded = {
-        record.run_id: review.excluded[record.run_id]
-        for record in campaign.records
-        if record.run_id in review.excluded
-    }
-    return {"campaign": campaign, "checks": checks, "excluded": excluded}
-
-
-def anchor(campaign: str, check: str) -> str:
-    """Where the review page speaks of a check."""
-    return f"review/#{campaign}-{check}"

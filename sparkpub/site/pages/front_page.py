@@ -32,9 +32,8 @@ def context(
         "trust": _trust(publication),
         "chart": chart,
         "cards": cards,
-        "campaigns": len(campaigns),
-        "posts": list(reversed(posts))[:NEWEST],
-        "posts_more": len(posts) - NEWEST,
+        "posts": posts,
+        "newest": NEWEST,
     }
 
 

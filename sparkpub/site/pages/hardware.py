@@ -29,51 +29,42 @@ def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
     for name, mine in of_kind.items():
         runs = Counter(record.campaign for record in mine)
         here = [campaign for campaign in campaigns if campaign.name in runs]
-        numbers = {campaign.name: place for place, campaign in enumerate(here, 1)}
         told = []
-        for campaign in here:
-            imported = "" if campaign.info.origin is None else ", imported"
-            count = f"{counted(runs[campaign.name], 'run')}{imported}"
-            told.append(
-                f"{numbers[campaign.name]}: {_link(campaign, address)} ({count})"
-            )
+        for place, campaign in enumerate(here, 1):
+            count = str(counted(runs[campaign.name], "run"))
+            if campaign.info.origin is not None:
+                count += ", imported"
+            told.append(f"{place}: {_link(campaign, address)} ({count})")
         rows = [("campaigns", "<br>".join(told))]
         ids = {record.machine.id for record in mine} - {None}
         if len(ids) > 1:
             text = f"{len(ids)}, told apart by a salted hash of their identity"
             rows.append(("machines", text))
-        fields = _fields(mine)
-        rows += [(field, _values(of, numbers)) for field, of in fields.items()]
-        table = reference.table(("what", "as recorded"), rows)
-        parts += [f"## {plain(name)}", table]
-        wanted = [*WANTED, *(WANTED_OF_GPUS if "GPU" in fields else ())]
-        missing = [field for field in wanted if field not in fields]
+        described = [(_described(record), record.campaign) for record in mine]
+        names = [campaign.name for campaign in here]
+        for field in described[0][0]:
+            values = grouped(described, lambda item: item[0][field])  # noqa: B023 - asked here
+            values.pop("", None)
+            if values:
+                rows.append((field, _values(values, names)))
+        parts += [f"## {plain(name)}", reference.table(("what", "as recorded"), rows)]
+        wanted = (*WANTED, *(WANTED_OF_GPUS if "GPU" in dict(rows) else ()))
+        missing = [field for field in wanted if field not in dict(rows)]
         if missing:
             parts.append(f"Not recorded: {', '.join(missing)}.")
     return "\n\n".join(parts)
 
 
-def _fields(records: Sequence[Record]) -> dict[str, dict[str, set[str]]]:
-    """Field to its values, each with the campaigns that recorded it."""
-    found: dict[str, dict[str, set[str]]] = {}
-    for record in records:
-        for field, text in _described(record).items():
-            if text:
-                values = found.setdefault(field, {})
-                values.setdefault(text, set()).add(record.campaign)
-    return {field: found[field] for field in _described(records[0]) if field in found}
-
-
-def _values(campaigns: Mapping[str, set[str]], numbers: Mapping[str, int]) -> str:
+def _values(
+    values: Mapping[str, Sequence[tuple[object, str]]], campaigns: Sequence[str]
+) -> str:
     """One value alone; several with the campaigns of each, by number."""
-    if len(campaigns) == 1:
-        return plain(next(iter(campaigns)))
     lines = []
-    for text, names in campaigns.items():
-        places = sorted(numbers[name] for name in names)
+    for text, items in values.items():
+        places = sorted({campaigns.index(campaign) + 1 for _, campaign in items})
         noun = "campaign" if len(places) == 1 else "campaigns"
         lines.append(f"{plain(text)} ({noun} {', '.join(map(str, places))})")
-    return "<br>".join(lines)
+    return "<br>".join(lines) if len(lines) > 1 else plain(next(iter(values)))
 
 
 def _described(record: Record) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
+from math import inf
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -33,63 +34,29 @@ ADDRESS = "leaderboard/"
 SHADES = 10
 """Steps of the colour that says how near to the best a figure is."""
 MOST_NAMES = 3
-SIZES = ((4, "up to 4B"), (16, "4B to 16B"), (48, "16B to 48B"))
+SIZES = {4: "up to 4B", 16: "4B to 16B", 48: "16B to 48B", inf: "over 48B"}
 """Ends of the ranges of model sizes in 10**9 parameters."""
-LARGEST, UNKNOWN = "over 48B", "size not stated"
+UNKNOWN = "size not stated"
 
 
-@dataclass(frozen=True)
-class ShownBoard:
-    """A board with what is said around it. `columns` are the widths of the weights, each with the formats in it."""
-
-    board: Board
-    columns: Mapping[int | None, Sequence[str]]
-    caption: str
-    notes: Sequence[str]
-
-    @property
-    def anchor(self) -> str:
-        """Where it stands on the page."""
-        return board_anchor(self.board)
-
-    def cell(
-        self, row: RankedModel, bits: int | None
-    ) -> list[tuple[RankedFigure, str]]:
-        """The best figure of each engine in a cell, the best first, and what tells it from others in the column."""
-        engines = {speed.setup.engine for speed in self.board.speeds}
-        best = grouped(row.entries.get(bits, ()), _engine)
-        found = []
-        for engine, (entry, *_) in best.items():
-            notes = []
-            if len(self.columns[bits]) > 1:
-                notes.append(entry.speed.weights)
-            if len(engines) > 1:
-                notes.append(engine or "engine not stated")
-            if entry.speed.is_speculative:
-                notes.append("speculative")
-            if entry.capacity is not None and entry.capacity.rate is not None:
-                notes.append(served([entry.capacity]))
-            found.append((entry, ", ".join(notes)))
-        return found
-
-
-def _engine(entry: RankedFigure) -> str | None:
-    return entry.speed.setup.engine
+Columns = Mapping[int | None, Sequence[str]]
+"""Widths of weights, each with the formats in it."""
 
 
 def context(publication: Publication) -> dict[str, Any]:
     """What the template needs."""
     boards = publication.boards
-    sections = {
-        machine: [_shown(publication, board) for board in mine]
-        for machine, mine in grouped(boards, lambda board: board.machine).items()
-    }
     return {
         "repeat_percent": REPEAT_PERCENT,
-        "sections": sections,
-        "filters": _filters(sections),
+        "sections": grouped(boards, lambda board: board.machine),
+        "filters": _filters(boards),
         "unranked": list(_unranked(publication)),
         "campaigns": publication.dataset.campaigns,
+        "columns_of": columns_of,
+        "cell": cell,
+        "caption": partial(caption, publication),
+        "notes": notes,
+        "board_anchor": board_anchor,
         "width_name": width_name,
         "size_name": size_name,
         "entry_text": entry_text,
@@ -98,12 +65,29 @@ def context(publication: Publication) -> dict[str, Any]:
     }
 
 
-def _shown(publication: Publication, board: Board) -> ShownBoard:
-    columns = {
+def columns_of(board: Board) -> Columns:
+    """The columns of a board."""
+    return {
         bits: sorted({speed.weights for speed in board.speeds if speed.bits == bits})
         for bits in board.widths
     }
-    return ShownBoard(board, columns, caption(publication, board), _notes(board))
+
+
+def cell(
+    board: Board, row: RankedModel, bits: int | None
+) -> Iterator[tuple[RankedFigure, str]]:
+    """The best figure of each engine in a cell, the best first, and what tells it from others in the column."""
+    engines = {speed.setup.engine for speed in board.speeds}
+    best = grouped(row.entries.get(bits, ()), lambda entry: entry.speed.setup.engine)
+    for engine, (entry, *_) in best.items():
+        speed, capacity = entry.speed, entry.capacity
+        told = [
+            speed.weights if len(columns_of(board)[bits]) > 1 else "",
+            (engine or "engine not stated") if len(engines) > 1 else "",
+            "speculative" if speed.is_speculative else "",
+            served([capacity]) if capacity is not None and capacity.rate else "",
+        ]
+        yield entry, ", ".join(filter(None, told))
 
 
 def board_anchor(board: Board) -> str:
@@ -120,12 +104,8 @@ def width_name(bits: int | None) -> str:
 
 def size_name(row: RankedModel) -> str:
     """The range of sizes into which a model falls."""
-    if row.billions is None:
-        return UNKNOWN
-    for end, name in SIZES:
-        if row.billions <= end:
-            return name
-    return LARGEST
+    size = row.billions
+    return UNKNOWN if size is None else next(SIZES[end] for end in SIZES if size <= end)
 
 
 def entry_text(entry: RankedFigure, metric: Metric, unit: str = "") -> str:
@@ -205,12 +185,12 @@ def engines_name(speeds: Iterable[Speed]) -> str:
     return listed(sorted(names))
 
 
-def _notes(board: Board) -> list[str]:
+def notes(board: Board) -> list[str]:
     """What a reader should know of the figures of a board, once."""
-    notes = []
+    found = []
     random = {speed.model.name for speed in board.speeds if speed.setup.random_weights}
     if random:
-        notes.append(
+        found.append(
             f"Random weights, so the speed is real and the answers are not: {_few(random)}."
         )
     open_ended = [
@@ -219,15 +199,15 @@ def _notes(board: Board) -> list[str]:
         if row.best.capacity is not None and row.best.capacity.at_least
     ]
     if True in open_ended:
-        notes.append(_BEFORE)
+        found.append(_BEFORE)
     if False in open_ended:
-        notes.append(_BEHIND)
+        found.append(_BEHIND)
     records = [record for speed in board.speeds for record in speed.records]
-    notes += filter(None, [sentences.about_prompts(board.metric, records)])
+    found += filter(None, [sentences.about_prompts(board.metric, records)])
     alone = [speed for speed in board.speeds if len(speed.records) == 1]
     if alone:
-        notes.append(_repetitions(alone, len(board.speeds)))
-    return notes
+        found.append(_repetitions(alone, len(board.speeds)))
+    return found
 
 
 _BEFORE = "Limit not reached: every rate that was measured holds; these models stand before the ranking, in no order."
@@ -285,23 +265,20 @@ def _few(names: Iterable[str]) -> str:
     return listed(ordered)
 
 
-def _filters(
-    sections: Mapping[str, Sequence[ShownBoard]],
-) -> dict[str, Sequence[str]]:
+def _filters(boards: Iterable[Board]) -> dict[str, Sequence[str]]:
     """What the boards can be filtered by: each field with its values, where there are several."""
-    sizes, weights, engines = set(), set(), set()
-    for shown in (shown for boards in sections.values() for shown in boards):
-        for row in shown.board.rows:
-            sizes.add(size_name(row))
-            for bits in shown.columns:
-                for entry, _ in shown.cell(row, bits):
-                    weights.add(entry.speed.weights)
-                    engines.add(entry.speed.setup.engine or "not stated")
-    ordered = [*(name for _, name in SIZES), LARGEST, UNKNOWN]
+    found = [
+        (board.machine, size_name(row), entry.speed)
+        for board in boards
+        for row in board.rows
+        for bits in columns_of(board)
+        for entry, _ in cell(board, row, bits)
+    ]
+    sizes = {size for _, size, _ in found}
     fields = {
-        "size": [name for name in ordered if name in sizes],
-        "weights": sorted(weights),
-        "engine": sorted(engines),
-        "machine": list(sections),
+        "size": [name for name in (*SIZES.values(), UNKNOWN) if name in sizes],
+        "weights": sorted({speed.weights for *_, speed in found}),
+        "engine": sorted({speed.setup.engine or "not stated" for *_, speed in found}),
+        "machine": list(dict.fromkeys(machine for machine, *_ in found)),
     }
     return {name: values for name, values in fields.items() if len(values) > 1}

@@ -10,7 +10,6 @@ from pydantic_core import to_json
 from sparkpub.record.text import SPACE
 from sparkpub.review.names import load_name
 from sparkpub.review.speeds import GENERATION, Speed
-from sparkpub.site.content import Content
 from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
 
@@ -28,14 +27,14 @@ def context(publication: Publication) -> dict[str, Any]:
     }
 
 
-def published(publication: Publication) -> Content:
+def published(publication: Publication) -> bytes:
     """The file of speeds: one list of objects, as `yours.js` reads it."""
     rows = [
         _row(speed)
         for speed in publication.speeds
         if GENERATION in speed.figures and not speed.doubts
     ]
-    return Content(data=to_json(rows))
+    return to_json(rows)
 
 
 def _row(speed: Speed) -> dict[str, Any]:

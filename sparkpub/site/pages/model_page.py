@@ -1,8 +1,7 @@
 """What the page of a model shows: one model over all campaigns, machines, formats and engines."""
 
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +11,14 @@ from sparkpub.record.text import listed, span
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
 from sparkpub.review.models import ModelName
-from sparkpub.review.names import load_name, parts_of
+from sparkpub.review.names import parts_of
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site.figures import speeds as curves
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages import model_links
-from sparkpub.site.pages.leaderboard_page import entry_text, unit_name
+from sparkpub.site.pages.leaderboard_page import entry_text
 from sparkpub.site.publication import Publication
 
 ENERGY = "energy_per_million_tokens_wh"
@@ -98,7 +97,14 @@ def context(
     mine = [line for line in publication.progress if line.first.model == model.name]
     return {
         **entry(model),
-        "answers": _answers(publication.boards, model),
+        "answers": [
+            (board, row)
+            for board in publication.boards
+            for row in board.rows
+            if row.model == model.name
+        ],
+        "reached": reached,
+        "place": place,
         "doubts": {
             campaign: dict.fromkeys(check for speed in speeds for check in speed.doubts)
             for campaign, speeds in grouped(doubted, _campaign).items()
@@ -108,9 +114,12 @@ def context(
         "chart": chart,
         "versions": versions_chart,
         "is_of_versions": any(line.is_of_versions for line in mine),
-        "recipes": [_setup(names[key], speeds) for key, speeds in model.setups.items()],
+        "recipes": [
+            _recipe(names[key], speeds) for key, speeds in model.setups.items()
+        ],
         "costs": _costs(model, names),
         "prices": {"kwh": KWH_PRICE, "machine": MACHINE_PRICE, "years": YEARS},
+        "cost": cost,
         "accuracy": list(_accuracy(publication, model)),
     }
 
@@ -138,50 +147,31 @@ def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
         setup: ", ".join(filter(None, (told[place] for place in varied)))
         for setup, told in parts.items()
     }
-    return _numbered(names)
-
-
-def _numbered(names: Mapping[Setup, str]) -> dict[Setup, str]:
-    """The names, with a number behind those that several set-ups have."""
-    counts = Counter(names.values())
-    met: Counter[str] = Counter()
-    told = {}
-    for setup, name in names.items():
-        met[name] += 1
-        told[setup] = name if counts[name] == 1 else f"{name} ({met[name]})"
-    return told
+    # Those that several set-ups have get a number.
+    alike = grouped(names, names.__getitem__)
+    return {
+        setup: name
+        if len(alike[name]) == 1
+        else f"{name} ({alike[name].index(setup) + 1})"
+        for setup, name in names.items()
+    }
 
 
 # -- answers -----------------------------------------------------------------------------------------------
 
 
-def _answers(boards: Iterable[Board], model: ModelPage) -> list[dict[str, str]]:
-    """What the model reaches on each board: its best figure, and its place, which it shares with what is near."""
-    found = []
-    for board in boards:
-        for row in board.rows:
-            if row.model != model.name:
-                continue
-            best = row.best
-            unit = {"ms": "s to the first token", "req/s": "requests/s"}.get(
-                board.metric.unit, "tok/s"
-            )
-            found.append(
-                {
-                    "use": board.title,
-                    "machine": board.machine,
-                    "figure": entry_text(best, board.metric, unit),
-                    "how": f"{best.speed.weights}, {best.speed.engine}; {load_name(board.load)}",
-                    "place": _place(board, row),
-                    "what": unit_name(board.metric),
-                    "href": f"#{model_links.setup_anchor(best.speed)}",
-                }
-            )
-    return found
+_UNITS = {"ms": "s to the first token", "req/s": "requests/s"}
+"""Unit of a board's metric to what its figures are called here."""
 
 
-def _place(board: Board, row: RankedModel) -> str:
-    """`2 to 3 of 24`; empty where nothing else is ranked, all that is ranked is alike, or it has no place."""
+def reached(board: Board, row: RankedModel) -> str:
+    """The best figure of a model on a board."""
+    return entry_text(row.best, board.metric, _UNITS.get(board.metric.unit, "tok/s"))
+
+
+def place(board: Board, row: RankedModel) -> str:
+    """`2 to 3 of 24`, a place that the model shares with what is near; empty where nothing else is ranked, all that is
+    ranked is alike, or it has no place."""
     near = [board.rows.index(other) + 1 for other in board.near(row)]
     if len(near) == len(board.rows) or not row.best.is_placed:
         return ""
@@ -191,21 +181,15 @@ def _place(board: Board, row: RankedModel) -> str:
 # -- set-ups -----------------------------------------------------------------------------------------------
 
 
-def _setup(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
+def _recipe(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
     """How to do it again, and what it reached."""
     record = speeds[0].records[0]
     return {
         "name": name,
         "anchor": model_links.setup_anchor(speeds[0]),
-        "machine": speeds[0].machine,
+        "first": speeds[0],
+        "record": record,
         "commands": commands(record),
-        # Without what only this program wrote there.
-        "settings": {
-            name: value
-            for name, value in record.observed.settings.items()
-            if name != "server"
-        },
-        "made_with": _made_with(record, speeds[0]),
         "campaigns": grouped(speeds, _campaign),
         "speeds": sorted(speeds, key=_by_load),
     }
@@ -228,31 +212,14 @@ def commands(record: Record) -> dict[str, str]:
     return found
 
 
-def _made_with(record: Record, speed: Speed) -> dict[str, str]:
-    """Model, image and versions, as far as the run says them."""
-    container = record.container
-    image = record.requested.environment.get("image")
-    found = {
-        "Model": record.requested.model_id,
-        "Engine": speed.engine,
-        "Image": image if isinstance(image, str) else None,
-        "Digest": None,
-        "Driver": record.machine.driver,
-        "CUDA": record.machine.cuda_driver,
-        "First run": record.started.value[:10],
-    }
-    if container is not None:
-        found["Image"] = container.image
-        found["Digest"] = listed(container.digests) or container.image_id
-    return {name: text for name, text in found.items() if text}
-
-
 # -- cost and accuracy -------------------------------------------------------------------------------------
 
 
-def _costs(model: ModelPage, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
-    """Of each set-up the load with the most throughput, of those whose energy was measured where there are some: its
-    rate, and the GPU's energy."""
+def _costs(
+    model: ModelPage, names: Mapping[Setup, str]
+) -> list[tuple[str, Speed, float, float | None]]:
+    """Of each set-up its name, and the load with the most throughput, of those whose energy was measured where there
+    are some; hours and the GPU's energy in kWh for a million tokens."""
     found = []
     for key, speeds in model.setups.items():
         closed = [
@@ -260,39 +227,26 @@ def _costs(model: ModelPage, names: Mapping[Setup, str]) -> list[dict[str, Any]]
             for speed in speeds
             if GENERATION in speed.figures and not speed.doubts
         ]
-        if not closed:
-            continue
         measured = [speed for speed in closed if _kwh(speed, 1) is not None]
-        best = max(measured or closed, key=_rate)
-        hours = 1e6 / _rate(best) / 3600
-        kwh = _kwh(best, hours)
-        share = MACHINE_PRICE / (YEARS * HOURS_PER_YEAR) * hours
-        found.append(
-            {
-                "name": names[key],
-                "load": load_name(best.load),
-                "rate": _rate(best),
-                "kwh": kwh,
-                "electricity": "" if kwh is None else money(KWH_PRICE * kwh),
-                "share": money(share),
-            }
-        )
+        if closed:
+            best = max(measured or closed, key=lambda one: one.figures[GENERATION].mean)
+            hours = 1e6 / best.figures[GENERATION].mean / 3600
+            found.append((names[key], best, hours, _kwh(best, hours)))
     return found
 
 
-def _rate(speed: Speed) -> float:
-    return float(speed.figures[GENERATION].mean)
+def cost(hours: float, kwh: float | None) -> tuple[str, str]:
+    """What a million tokens cost at the prices above: electricity, where energy was measured, and the machine."""
+    share = MACHINE_PRICE / (YEARS * HOURS_PER_YEAR) * hours
+    return "–" if kwh is None else money(KWH_PRICE * kwh), money(share)
 
 
 def _kwh(speed: Speed, hours: float) -> float | None:
     """Energy of the GPU for a million tokens, which take so many hours: as measured, else from its mean power."""
-    measured = speed.mean(ENERGY)
+    measured, watt = speed.mean(ENERGY), speed.mean("gpu_power_mean_watt")
     if measured is not None:
         return measured / 1000
-    watt = speed.mean("gpu_power_mean_watt")
-    if watt is None:
-        return None
-    return watt / 1000 * hours
+    return None if watt is None else watt / 1000 * hours
 
 
 def money(amount: float) -> str:

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparkpub.record.metrics import Metric
@@ -10,7 +10,7 @@ from sparkpub.record.text import listed
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site import sentences
 from sparkpub.site.cache import Cache
-from sparkpub.site.content import SITE_CARD, Content, Picture
+from sparkpub.site.content import SITE_CARD, Picture
 from sparkpub.site.figures.draw import as_png
 from sparkpub.site.pages.blog import Post, campaigns_behind
 from sparkpub.site.pages.templating import Templates
@@ -36,7 +36,7 @@ def of_campaign(campaign: CampaignData) -> Picture:
 
 def pictures(
     publication: Publication, series: Sequence[Post], templates: Templates, cache: Cache
-) -> Mapping[str, Content]:
+) -> dict[str, bytes]:
     """A picture for each campaign and each post, and one of the site for all other pages."""
     name = publication.options.name
     found = {SITE_CARD: _card(templates, name, _totals(publication), name, cache)}
@@ -79,10 +79,10 @@ def _card(
     boxes: Sequence[Box],
     name: str,
     cache: Cache,
-) -> Content:
+) -> bytes:
     lines = textwrap.wrap(title, 38)[:3]
     svg = templates.text("card.svg.j2", lines=lines, boxes=boxes, name=name)
-    return Content(data=as_png(svg, cache))
+    return as_png(svg, cache)
 
 
 def _box(
@@ -94,7 +94,8 @@ def _box(
     if rows:
         verdicts = Counter(row.verdict for row in rows)
         told = listed(f"{n} {word}" for word, n in verdicts.items())
-        return Box(metric.label, sentences.measured(metric, rows), told)
+        compared = sentences.Comparisons(publication.names, metric, rows)
+        return Box(metric.label, compared.measured, told)
     if not cells:
         return None
     choose = min if metric.direction == "lower" else max

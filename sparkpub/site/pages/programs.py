@@ -1,18 +1,17 @@
 """Pages that are programs in the browser, and plain tables without scripting: the explorer of runs, and compare."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-from pydantic_core import to_json
 
 from sparkpub.record.derived import values_of
 from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.review.names import parts_of
+from sparkpub.review.tables.cells import CELL
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site.figures import explore
-from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.publication import Publication, cell_label, run_address
 
@@ -21,10 +20,6 @@ COMPARED = "compared"
 """The table of comparisons that the page of compare reads."""
 NAMES = "names"
 """The table of names for readers that both programs read: campaign, axis and key to the name."""
-MOST_LISTED = 2_000
-"""Comparisons in the plain table, which readers without scripting see: a megabyte."""
-MOST_DRAWN = 2_000
-"""Runs in the explorer's drawing until a browser shows all of them: laying out 8,000 takes a telephone 2 s more."""
 FIRST = 25
 """Runs that the page of the explorer has; a browser fetches all when a reader asks for more."""
 COLUMNS = 4
@@ -56,15 +51,16 @@ def explorer(
     if not known:
         return None
     rows = list(_runs(publication))
-    across = known[0]
-    up = _beside(publication, across, known)
+    across, up = known[0], _beside(rows, known)
     names = _names(publication)
     columns = _columns(rows, known)
-    fields = {}
-    for axis in FIELDS:
-        boxes = _boxes(names, rows, axis)
-        if len(boxes) > 1:
-            fields[axis] = boxes
+    boxes = {axis: _boxes(names, rows, axis) for axis in FIELDS}
+    called: dict[str, str] = {}
+    for campaign in names.values():
+        # What is special about one of several has no room in a legend of all campaigns.
+        for key, name in campaign["environment"].items():
+            called[key] = parts_of(name)[0]
+    figure = explore.figure(rows, across, up, called)
     return {
         "settings": {
             "rows": addresses["runs"],
@@ -75,8 +71,8 @@ def explorer(
         "metrics": known,
         "across": across,
         "up": up,
-        "figure": library.add(_first_view(rows, addresses["runs"], across, up, names)),
-        "fields": fields,
+        "figure": library.add(replace(figure, rows_at=addresses["runs"])),
+        "fields": {axis: known for axis, known in boxes.items() if len(known) > 1},
         "axes": AXES,
         "columns": columns,
         "names": names,
@@ -87,12 +83,19 @@ def explorer(
 
 def _columns(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Sequence[Metric]:
     """The metrics that the table begins with: the first that more than half of the runs have, or else the first."""
-    common = []
-    for metric in known:
-        having = sum(metric.name in row for row in rows)
-        if 2 * having > len(rows):
-            common.append(metric)
+    having = Counter(name for row in rows for name in row)
+    common = [metric for metric in known if 2 * having[metric.name] > len(rows)]
     return (common or known)[:COLUMNS]
+
+
+def _beside(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Metric:
+    """The first metric that half of the runs with the first of all have too, so that the first view is not empty."""
+    across, *others = known
+    having = [row for row in rows if across.name in row]
+    for metric in others:
+        if 2 * sum(metric.name in row for row in having) >= len(having):
+            return metric
+    return (others or known)[0]
 
 
 def _names(publication: Publication) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
@@ -120,70 +123,14 @@ def _boxes(
     return {"|".join(keys[name]): name for name in sorted(keys, key=str.casefold)}
 
 
-def _first_view(
-    rows: Sequence[ProgramRow],
-    source: str,
-    across: Metric,
-    up: Metric,
-    names: Mapping[str, Mapping[str, Mapping[str, str]]],
-) -> Figure:
-    """The figure of all runs; where these are more than `MOST_DRAWN`, a browser shows the rest."""
-    called: dict[str, str] = {}
-    for campaign in names.values():
-        # What is special about one of several has no room in a legend of all campaigns.
-        kinds = {
-            key: parts_of(name)[0] for key, name in campaign["environment"].items()
-        }
-        called |= kinds
-    figure = explore.figure(rows, across, up, called)
-    figure = replace(figure, rows_at=source)
-    points = [row for row in rows if across.name in row and up.name in row]
-    if len(points) <= MOST_DRAWN:
-        return figure
-    drawn = _part(points, MOST_DRAWN)
-    until = f"{len(drawn):,} runs of all campaigns, the same share of every cell"
-    sample = f"{figure.sample} Until the chart is used, it shows {until}."
-    chart = replace(figure.chart, rows=drawn)
-    return replace(figure, chart=chart, sample=sample)
-
-
-def _part(rows: Sequence[ProgramRow], most: int) -> list[ProgramRow]:
-    """So many of the rows, evenly chosen in the order of their cells, and so the same share of each."""
-    by_cell = sorted(rows, key=lambda row: str(row["cell"]))
-    return [by_cell[place * len(rows) // most] for place in range(most)]
-
-
-def _beside(
-    publication: Publication, across: Metric, known: Sequence[Metric]
-) -> Metric:
-    """The first metric that half of the runs with `across` have too, so that the first view is not empty."""
-    others = [metric for metric in known if metric != across] or [across]
-    records = [run.record for run in publication.dataset.runs]
-    having = [record for record in records if record.value(across.name) is not None]
-    for metric in others:
-        both = sum(record.value(metric.name) is not None for record in having)
-        if 2 * both >= len(having):
-            return metric
-    return others[0]
-
-
-def tables(publication: Publication) -> Mapping[str, Iterable[bytes]]:
-    """Name of each table that these programs read to its JSON, in pieces."""
+def tables(publication: Publication) -> Mapping[str, object]:
+    """Each table that these programs read by its name."""
     return {
-        "runs": _json(_runs(publication)),
-        "cells": _json(_cells(publication)),
-        NAMES: [to_json(_names(publication))],
-        COMPARED: _json(map(_compared, publication.results.comparison_rows)),
+        "runs": list(_runs(publication)),
+        "cells": list(_cells(publication)),
+        NAMES: _names(publication),
+        COMPARED: list(map(_compared, publication.results.comparison_rows)),
     }
-
-
-def _json(rows: Iterable[ProgramRow]) -> Iterator[bytes]:
-    """Rows as JSON, in pieces: all of a large site at once would take gigabytes."""
-    before = b"["
-    for row in rows:
-        yield before + to_json(row)
-        before = b","
-    yield b"[]" if before == b"[" else b"]"
 
 
 def _runs(publication: Publication) -> Iterator[ProgramRow]:
@@ -213,47 +160,27 @@ def _runs(publication: Publication) -> Iterator[ProgramRow]:
 
 def _cells(publication: Publication) -> Iterator[ProgramRow]:
     """One row per cell and metric: its keys, `metric, n, mean, sd`."""
+    keys = (*CELL, "metric", "n", "mean", "sd")
     for cell in publication.results.cell_rows:
-        keys = (
-            "campaign",
-            "model",
-            "environment",
-            "workload",
-            "metric",
-            "n",
-            "mean",
-            "sd",
-        )
         yield {key: getattr(cell, key) for key in keys}
 
 
 def _compared(row: TableRow) -> ProgramRow:
     """A comparison as `compare.js` reads it: `interval_percent` is the one that decides, of the baseline's mean."""
+    ends, interval = deciding(row), None
+    if ends is not None and row.difference_percent is not None:
+        interval = [100 * end / row.mean_baseline for end in ends]
+    same = (
+        *("campaign", "model", "workload", "metric", "baseline", "candidate"),
+        *("mean_baseline", "mean_candidate", "n_baseline", "n_candidate", "difference"),
+    )
     return {
-        "campaign": row.campaign,
-        "model": row.model,
-        "workload": row.workload,
-        "metric": row.metric,
-        "baseline": row.baseline,
-        "candidate": row.candidate,
-        "mean_baseline": row.mean_baseline,
-        "mean_candidate": row.mean_candidate,
-        "n_baseline": row.n_baseline,
-        "n_candidate": row.n_candidate,
-        "difference": row.difference,
+        **{name: getattr(row, name) for name in same},
         "percent": row.difference_percent,
-        "interval_percent": _in_percent(row),
+        "interval_percent": interval,
         "verdict": row.verdict,
         "why": row.why,
     }
-
-
-def _in_percent(row: TableRow) -> list[float] | None:
-    """The interval of the difference in per cent of the baseline, where the scale has a true zero."""
-    interval = deciding(row)
-    if interval is None or row.difference_percent is None:
-        return None
-    return [100 * end / row.mean_baseline for end in interval]
 
 
 def compare(
@@ -263,7 +190,7 @@ def compare(
     known = metrics(publication)
     if not known:
         return None
-    listed = publication.results.comparison_rows[:MOST_LISTED]
+    rows = publication.results.comparison_rows
     return {
         "settings": {
             "rows": addresses["runs"],
@@ -272,20 +199,11 @@ def compare(
             "names": addresses[NAMES],
             "metrics": _described(known),
         },
-        "comparisons": [(row, METRICS.get(row.metric)) for row in listed],
-        "more": len(publication.results.comparison_rows) - len(listed),
+        "comparisons": [(row, METRICS.get(row.metric)) for row in rows],
     }
 
 
 def _described(known: Sequence[Metric]) -> list[dict[str, Any]]:
     """The metrics as the browser reads them."""
-    return [
-        {
-            "name": metric.name,
-            "label": metric.label,
-            "unit": metric.unit,
-            "decimals": metric.decimals,
-            "direction": metric.direction,
-        }
-        for metric in known
-    ]
+    named = ("name", "label", "unit", "decimals", "direction")
+    return [{name: getattr(metric, name) for name in named} for metric in known]

@@ -61,14 +61,13 @@ def of(name: str, own: Mapping[str, Metric] = METRICS) -> str:
     """One of the references below by name: `{{ reference("metrics") }}`, with campaigns' `own` metrics."""
     if name == "metrics":
         return metrics({**METRICS, **own, **METRICS})
+    made = _REFERENCES.get(name)
+    if made is not None:
+        return made()
     if name in _simulated():
         return _simulated()[name]
-    if name not in _REFERENCES:
-        known = sorted(["metrics", *_simulated(), *_REFERENCES])
-        raise ClaimError(
-            f"no reference {name!r}", remedy=f"known are {', '.join(known)}"
-        )
-    return _REFERENCES[name]()
+    known = ", ".join(sorted(["metrics", *_simulated(), *_REFERENCES]))
+    raise ClaimError(f"no reference {name!r}", remedy=f"known are {known}")
 
 
 _BETTER = {
@@ -92,9 +91,8 @@ def metrics(known: Mapping[str, Metric]) -> str:
 
 
 def _statistics() -> str:
-    rows = []
-    for found in STATISTICS.values():
-        rows.append((f"`{found.name}`", found.unit or "–", found.definition))
+    known = STATISTICS.values()
+    rows = ((f"`{one.name}`", one.unit or "–", one.definition) for one in known)
     return table(("name", "unit", "meaning"), rows)
 
 
@@ -112,12 +110,15 @@ def _checks() -> str:
     by_kind = grouped(CHECKS.values(), lambda check: check.kind)
     parts = []
     for kind, consequence in _CONSEQUENCES.items():
-        rows = []
-        for check in by_kind[kind]:
-            severities = ", ".join(check.severities)
-            rows.append(
-                (f"`{check.name}`", check.question, check.remedy or "–", severities)
+        rows = [
+            (
+                f"`{one.name}`",
+                one.question,
+                one.remedy or "–",
+                ", ".join(one.severities),
             )
+            for one in by_kind[kind]
+        ]
         found = table(("check", "question", "what to do", "severity"), rows)
         summary = f"{consequence} ({counted(len(rows), 'check')}, kind {kind})"
         parts.append(folded(summary, found))
@@ -144,14 +145,8 @@ def _thresholds() -> str:
 
 
 def _telemetry() -> str:
-    return table(
-        ("column", "unit"),
-        ((f"`{name}`", unit or "–") for name, unit in COLUMNS.items()),
-    )
-
-
-def _gates() -> str:
-    return _fields(Gates)
+    rows = ((f"`{name}`", unit or "–") for name, unit in COLUMNS.items())
+    return table(("column", "unit"), rows)
 
 
 def _fields(model: type[BaseModel]) -> str:
@@ -171,7 +166,8 @@ def _fields(model: type[BaseModel]) -> str:
 def _options(kinds: Mapping[str, type[Declared]]) -> str:
     parts = []
     for name, options in kinds.items():
-        parts += [f"### `{name}`", _first_line(options.__doc__)]
+        first, _, _ = (options.__doc__ or "").strip().partition("\n\n")
+        parts += [f"### `{name}`", first.replace("\n", " ")]
         shown = example(options)
         if shown:
             parts.append(f"```yaml\n{shown}\n```")
@@ -185,10 +181,6 @@ def example(options: type[Declared]) -> str:
     if not last.startswith("Example: "):
         return ""
     return " ".join(last.removeprefix("Example: ").split())
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").strip().partition("\n\n")[0].replace("\n", " ")
 
 
 def _shown(value: Any) -> str:
@@ -218,22 +210,23 @@ def catalogue_value(kind: CatalogueFile, name: str, fact: str) -> str:
     return _with_unit(fact, value)
 
 
+_UNITS = {
+    "_bytes_s": (1e9, ",.0f", "GB/s"),
+    "_flops": (1e12, ",g", "TFLOP/s"),
+    "parameters": (1e9, ".1f", "billion"),
+    "kv_bytes_per_token": (1, ",", "bytes"),
+    "_bytes": (GIB, ",.1f", "GiB"),
+    "_gib": (1, ",", "GiB"),
+    "_gb": (1, ",", "GB"),
+}
+"""End of a fact's name to the unit for readers: its size, how many digits a number of them has, and its name."""
+
+
 def _with_unit(fact: str, value: int | float) -> str:
     """A number of the catalogue in the unit for readers, which the name of the fact tells."""
-    if fact.endswith("_bytes_s"):
-        return f"{value / 1e9:,.0f} GB/s"
-    if fact.endswith("_flops"):
-        return f"{value / 1e12:,g} TFLOP/s"
-    if fact.endswith("parameters"):
-        return f"{value / 1e9:.1f} billion"
-    if fact == "kv_bytes_per_token":
-        return f"{value:,} bytes"
-    if fact.endswith("_bytes") or "_bytes_per_" in fact:
-        return f"{value / GIB:,.1f} GiB"
-    if fact.endswith("_gib"):
-        return f"{value:,} GiB"
-    if fact.endswith("_gb"):
-        return f"{value:,} GB"
+    for end, (size, digits, unit) in _UNITS.items():
+        if fact.endswith(end) or (end == "_bytes" and "_bytes_per_" in fact):
+            return f"{value if size == 1 else value / size:{digits}} {unit}"
     return f"{value:,}"
 
 
@@ -274,7 +267,7 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
     "checks": _checks,
     "thresholds": _thresholds,
     "telemetry": _telemetry,
-    "gates": _gates,
+    "gates": lambda: _fields(Gates),
     "workloads": lambda: _options(
         {
             name: workload.options

@@ -4,25 +4,22 @@ There are thousands of them. So MkDocs renders one shell, and each run is put in
 is compressed, since hosts count files as they lie on the disk; its suffix is one that no host takes for an encoding.
 """
 
-import gzip
 import html
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import MetricValue, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.site import cache
-from sparkpub.site.content import SHELL, LatePage, packed, relative, way_to_root
+from sparkpub.site.content import ROOT, SHELL, RunPage, packed, way_to_root
 from sparkpub.site.figures.telemetry import Trace
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
@@ -30,6 +27,7 @@ from sparkpub.site.publication import (
     Publication,
     cell_label,
     one_of_each_check,
+    run_address,
 )
 
 LOG_LINES, LOG_CHARACTERS = 200, 3_400
@@ -38,28 +36,17 @@ TITLE = "One run"
 STAND_IN = "sp-run-title"
 """Stands for it where MkDocs renders the shell: no other text of a page is like it."""
 _PLACE = re.compile(r"<div data-sp-run>.*?</div>", re.DOTALL)
-CHART = "chart"
-"""The member of a run's file that holds the HTML of its chart, for the build."""
 
 
-@dataclass(frozen=True)
-class Standing:
-    """A metric of a run within its cell. `rank` counts from the best (the largest, where neither way is better)."""
+class Standing(NamedTuple):
+    """A metric of a run within its cell. `rank` counts from the best (the largest, where neither way is better);
+    `against_mean` is the deviation from the mean of the cell in per cent, None on a scale without a true zero."""
 
     metric: Metric
-    value: float | None
-    source: str
-    reason: str | None
-    rank: int | None = None
+    given: MetricValue
+    rank: int = 0
     of: int = 0
-    mean: float | None = None
-
-    @property
-    def against_mean(self) -> float | None:
-        """Deviation from the mean of the cell in per cent; None on a scale without a true zero."""
-        if self.value is None or not self.mean or self.metric.unit == "°C":
-            return None
-        return 100 * (self.value - self.mean) / self.mean
+    against_mean: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,19 +56,11 @@ class RunPages:
     publication: Publication
     templates: Templates
 
-    def decided_by(self, stored: Stored) -> str:
-        """A key of all that decides the chart of a run: digests as recorded, and files that differ from them."""
-        proofs = [item.sha256 for item in self.publication.evidence[stored.run_id]]
-        findings = self.publication.review.by_run.get(stored.run_id, ())
-        differing = [one.document() for one in findings if one.check == "checksum"]
-        return cache.key("chart of a run", self._templates_and_code, proofs, differing)
-
-    @cached_property
-    def _templates_and_code(self) -> str:
-        return cache.key(cache.program(), self.templates.shipped, self.templates.own)
-
-    def page(self, campaign: CampaignData, index: int, data: bytes) -> LatePage:
-        """The page of the campaign's run number `index`; `data` is the file of its telemetry, or empty."""
+    def page(
+        self, campaign: CampaignData, index: int, chart: str, file: bytes
+    ) -> RunPage:
+        """The page of the campaign's run number `index`, with the HTML of its chart and the file beside it; both may be
+        empty."""
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
         names = {metric.name for metric in self.publication.headlines(campaign)}
@@ -99,30 +78,31 @@ class RunPages:
             files=files,
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),
-            figure=chart(data) if data else "",
+            figure=chart,
             log=_log(files),
         )
         title = f"{label}, iteration {stored.record.iteration}"
-        return LatePage(title, text, data)
+        return RunPage(run_address(stored).rstrip("/"), title, text, file)
 
     def _standings(self, record: Record, names: Sequence[str]) -> list[Standing]:
         return [self._standing(record, name) for name in names]
 
     def _standing(self, record: Record, name: str) -> Standing:
-        value, metric = record.metrics[name], metric_of(name, record.metrics[name])
-        own = Standing(metric, value.value, value.source, value.reason)
+        given = record.metrics[name]
+        metric, value = metric_of(name, given), given.value
         cell = self.publication.results.cell(record.campaign, record.cell, name)
-        if value.value is None or cell is None or record.run_id not in cell.runs:
-            return own
+        if value is None or cell is None or record.run_id not in cell.runs:
+            return Standing(metric, given)
         by_id = self.publication.dataset.by_id
         others = [by_id[run].record.value(name) for run in cell.runs]
         sign = -1 if metric.direction == "lower" else 1
-        better = [
-            other
-            for other in others
-            if other is not None and sign * other > sign * value.value
-        ]
-        return replace(own, rank=len(better) + 1, of=cell.n, mean=cell.mean)
+        better = sum(
+            other is not None and sign * other > sign * value for other in others
+        )
+        against = None
+        if cell.mean and metric.unit != "°C":
+            against = 100 * (value - cell.mean) / cell.mean
+        return Standing(metric, given, better + 1, cell.n, against)
 
     def _findings(self, stored: Stored) -> list[Any]:
         """Findings on the run first, then those on its cell and campaign."""
@@ -159,8 +139,8 @@ def _last_lines(log: Path) -> list[tuple[int, str]]:
     return list(enumerate(lines[first:], first + 1))
 
 
-def file(stored: Stored, found: Trace, chart: str) -> bytes:
-    """A run's file: what its chart shows, and the HTML of the chart.
+def samples(stored: Stored, found: Trace) -> bytes:
+    """A run's file: what its chart shows.
 
     A line of a signal is one row with its `times` and `values`, each in hundredths and as the steps from one to the
     next; the browser makes a row of each point.
@@ -168,27 +148,21 @@ def file(stored: Stored, found: Trace, chart: str) -> bytes:
     rows: list[dict[str, object]] = [
         {
             "panel": panel,
-            "group": gpu,
             "times": _steps([time for time, _ in points]),
             "values": _steps([value for _, value in points]),
         }
-        for (panel, gpu), points in found.lines.items()
+        for panel, points in found.lines.items()
     ]
     for phase in stored.record.phases:
         start, end = round(phase.start_seconds, 2), round(phase.end_seconds, 2)
         rows.append({"kind": "phase", "name": phase.name, "x": start, "end": end})
-    return packed(to_json({CHART: chart, "rows": rows}))
+    return packed(to_json({"rows": rows}))
 
 
-def chart(data: bytes) -> str:
-    """The HTML of the chart in a run's file."""
-    return str(from_json(gzip.decompress(data))[CHART])
-
-
-def in_shell(shell: str, page: LatePage, address: str) -> str:
-    """The HTML of the page of a run at an address, which is as far from the root as the shell."""
-    body = relative(page.html, way_to_root(SHELL))
-    whole = shell.replace(SHELL.replace(".md", "/"), address)
+def in_shell(shell: str, page: RunPage) -> str:
+    """The HTML of the page of a run, which is as far from the root as the shell."""
+    body = page.html.replace(ROOT, way_to_root(SHELL))
+    whole = shell.replace(SHELL.replace(".md", "/"), f"{page.address}/")
     whole = whole.replace(STAND_IN, html.escape(page.title))
     return _PLACE.sub(lambda _: f"<div data-sp-run>{body}</div>", whole, count=1)
 

@@ -3,12 +3,10 @@
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import (
-    ChoiceLoader,
     Environment,
     FileSystemLoader,
     StrictUndefined,
@@ -21,7 +19,7 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, file_size, listed, percent, rounded
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.names import load_name
-from sparkpub.site.content import ROOT, Content, block_key, placeholder
+from sparkpub.site.content import ROOT, Page, block_key, placeholder
 from sparkpub.site.figures.output import markup
 from sparkpub.site.pages import model_links
 from sparkpub.site.publication import slug
@@ -56,60 +54,43 @@ def front_matter(**meta: Any) -> Markup:
     return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
 
 
-@lru_cache(maxsize=4)
-def _environment(override: Path | None, _names: tuple[str, ...]) -> Environment:
-    """The engine of templates: kept, since who builds again finds them compiled, and those that were edited anew. It
-    would not see that a template takes the place of a shipped one: with other names it is another."""
-    folders = [folder for folder in (override, SHIPPED) if folder is not None]
-    environment = Environment(
-        loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"md": markdown_text, "size": file_size}
-    environment.globals |= {
-        "root": ROOT,
-        "front": front_matter,
-        "CHECKS": CHECKS,
-        "METRICS": METRICS,
-        "slug": slug,
-        "drawing": markup,
-        "counted": counted,
-        "listed": listed,
-        "percent": percent,
-        "rounded": rounded,
-        "load_name": load_name,
-        "model_page": model_links.page,
-        "setup_page": model_links.setup,
-    }
-    return environment
-
-
 class Templates:
     """The page templates. Files in `override` win over the shipped ones of the same name."""
 
     def __init__(self, override: Path | None = None) -> None:
-        self._override = override
-        self._environment = _environment(override, tuple(self.own))
+        folders = [folder for folder in (override, SHIPPED) if folder is not None]
+        environment = Environment(
+            loader=FileSystemLoader(folders),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        environment.filters |= {"md": markdown_text, "size": file_size}
+        environment.globals |= {
+            "root": ROOT,
+            "front": front_matter,
+            "CHECKS": CHECKS,
+            "METRICS": METRICS,
+            "slug": slug,
+            "drawing": markup,
+            "counted": counted,
+            "listed": listed,
+            "percent": percent,
+            "rounded": rounded,
+            "load_name": load_name,
+            "model_page": model_links.page,
+            "setup_page": model_links.setup,
+            "setup_anchor": model_links.setup_anchor,
+        }
+        self._environment = environment
 
-    @property
-    def own(self) -> dict[str, str]:
-        """The templates that take the place of shipped ones: name to text."""
-        return {} if self._override is None else _texts(self._override)
-
-    @property
-    def shipped(self) -> dict[str, str]:
-        """The shipped ones as they are now, since a preview may see them change."""
-        return _texts(SHIPPED)
-
-    def page(self, template: str, **context: Any) -> Content:
+    def page(self, template: str, **context: Any) -> Page:
         """A Markdown page whose HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
         blocks: dict[str, str] = {}
         text = self.text(f"{template}.md.j2", html=_collector(blocks), **context)
-        return Content(text=text, blocks=blocks)
+        return Page(text, blocks)
 
     def text(self, template: str, **context: Any) -> str:
         """A rendered template. Raises SiteError naming the template and its line."""
@@ -122,16 +103,6 @@ class Templates:
                 where=f"line {line}" if line else "",
                 remedy="correct the template",
             ) from error
-
-
-def _texts(folder: Path) -> dict[str, str]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {
-        path.relative_to(folder).as_posix(): path.read_text(
-            encoding="utf-8", errors="replace"
-        )
-        for path in sorted(files)
-    }
 
 
 def _collector(blocks: dict[str, str]) -> Callable[..., Markup]:

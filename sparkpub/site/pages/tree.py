@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from sparkpub.record.store import CAMPAIGN_FILE
-from sparkpub.site.content import Content
+from sparkpub.site.content import File
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     badge,
@@ -31,7 +31,7 @@ def pages(
     templates: Templates,
     addresses: Mapping[str, str],
     posts: Sequence[Post] = (),
-) -> Iterator[tuple[str, Content]]:
+) -> Iterator[tuple[str, File]]:
     """(address, page) of every page. `addresses` are those of the tables that programs in the browser read, `posts` are
     in the order of their dates. Figures are asked from `library`, which notes what is shown."""
     page = partial(
@@ -57,7 +57,7 @@ def pages(
     yield "campaigns/index.md", page("campaigns", campaigns=cards)
     for campaign in campaigns:
         lead = campaign_page.context(publication, library, campaign)
-        answer = lead["card"]["answer"]
+        answer = " ".join(lead["card"]["answers"])
         made = page(
             "campaign",
             lead=lead,
@@ -74,8 +74,7 @@ def pages(
                 found_by=found_by.of_campaign(publication, campaign, [answer]),
             ),
         )
-        shown = badge.of_campaign(publication, campaign)
-        yield badge.address(campaign), Content(data=shown)
+        yield badge.address(campaign), badge.of_campaign(publication, campaign)
 
     models = model_page.models(publication)
     entries = [model_page.entry(model) for model in models]
@@ -99,6 +98,8 @@ def pages(
     compare = programs.compare(publication, addresses)
     yield "compare/index.md", page("compare", compare=compare)
 
-    reviews = [findings.of_campaign(publication, campaign) for campaign in campaigns]
     judged = findings.judged(publication)
-    yield "review/index.md", page("review", campaigns=reviews, judged=judged)
+    yield (
+        "review/index.md",
+        page("review", campaigns=campaigns, judged=judged, by_check=findings.by_check),
+    )

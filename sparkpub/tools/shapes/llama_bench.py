@@ -11,37 +11,26 @@ decimals, and mostly no name of the model. Fields vary by build, so unknown ones
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from sparkpub.record import weights
-from sparkpub.tools import agreement, forms, reading
+from sparkpub.tools import forms, reading
 from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
 
-_DEFAULTS: Mapping[str, tuple[str, tuple[object, ...]]] = {
-    # Field -> letters in the workload's key, and the values that are the tool's defaults in some build.
-    "n_depth": ("d", (0,)),
-    "n_batch": ("b", (2048,)),
-    "n_ubatch": ("ub", (512,)),
-    "type_k": ("k-", ("f16",)),
-    "type_v": ("v-", ("f16",)),
-    "flash_attn": ("fa", (-1, 0, False, "auto")),
-    "n_gpu_layers": ("ngl", (-1, 99)),
-    "n_cpu_moe": ("ncmoe", (0,)),
-    "split_mode": ("sm-", ("layer",)),
-    "no_kv_offload": ("nkvo", (0, False)),
-    "n_threads": ("t", ()),
+_SETTINGS: Mapping[str, tuple[str, tuple[object, ...], str | None]] = {
+    # Field -> letters in the workload's key, the tool's defaults in some build, and the option of our workload.
+    "n_depth": ("d", (0,), None),
+    "n_batch": ("b", (2048,), "n_batch"),
+    "n_ubatch": ("ub", (512,), "n_ubatch"),
+    "type_k": ("k-", ("f16",), "cache_type_k"),
+    "type_v": ("v-", ("f16",), "cache_type_v"),
+    "flash_attn": ("fa", (-1, 0, False, "auto"), "flash_attention"),
+    "n_gpu_layers": ("ngl", (-1, 99), "gpu_layers"),
+    "n_cpu_moe": ("ncmoe", (0,), None),
+    "split_mode": ("sm-", ("layer",), None),
+    "no_kv_offload": ("nkvo", (0, False), None),
+    "n_threads": ("t", (), "threads"),
 }
-_OPTIONS = {
-    "n_batch": "n_batch",
-    "n_ubatch": "n_ubatch",
-    "type_k": "cache_type_k",
-    "type_v": "cache_type_v",
-    "flash_attn": "flash_attention",
-    "n_gpu_layers": "gpu_layers",
-    "n_threads": "threads",
-}
-"""Settings of a test, and the options of our workload that they are."""
 _FLASH_ATTENTION: Mapping[object, tuple[object, ...]] = {
     -1: (None,),
     "auto": (None,),
@@ -49,12 +38,10 @@ _FLASH_ATTENTION: Mapping[object, tuple[object, ...]] = {
     1: (True,),
 }
 """What a test says of it, and the options that lead there: once the build's default was 0."""
-_SETTINGS = (*_DEFAULTS, "model_type", "backends", "load_mode", "use_mmap")
+_SHOWN = (*_SETTINGS, "model_type", "backends", "load_mode", "use_mmap")
 _SWITCHES = ("no_kv_offload", "use_mmap")
 _MODEL_TYPE = re.compile(r"\S+ \S*(?:B|M|K|\?) (?P<format>.+)")
 """`llama 8B F16`, `qwen2 7B Q4_K - Medium`: family, size, and format of the weights."""
-_SIX_DIGITS = 1e-4
-"""The tool prints rates with six digits; a mean over many of them is off by less than this."""
 _COLUMNS = {
     "threads": "n_threads",
     "fa": "flash_attn",
@@ -67,7 +54,6 @@ _COLUMNS = {
 """Columns of the Markdown table that the JSON names otherwise."""
 _ROUNDED = ("size", "params", "test", "t/s")
 """Those that are left out: they are rounded to three digits, or said otherwise."""
-_TABLE = re.compile(r"^\| *model +\|.*\| *test +\| *t/s +\|$", re.MULTILINE)
 _BUILD = re.compile(
     r"^build: (?P<build_commit>\S+) \((?P<build_number>\d+)\)$", re.MULTILINE
 )
@@ -77,7 +63,6 @@ _DEVICES = re.compile(r"^ *Device \d+: .*$", re.MULTILINE)
 _TEST = re.compile(
     r"(?:pp(?P<n_prompt>\d+))?\+?(?:tg(?P<n_gen>\d+))?(?: @ d(?P<n_depth>\d+))?"
 )
-_ARRAY = re.compile(r"^\[\n.*^\]$", re.DOTALL | re.MULTILINE)
 
 
 def runs(file: ResultFile) -> list[ShapedRun]:
@@ -124,15 +109,16 @@ def _together(tests: Sequence[Document]) -> Iterator[tuple[Document, ...]]:
 
 def _lengths(test: Document) -> tuple[int, int]:
     """Tokens of the prompt, and those generated."""
-    said = (reading.positive_int(test.get(name)) for name in ("n_prompt", "n_gen"))
-    prompt, generated = (length or 0 for length in said)
+    prompt, generated = (
+        reading.positive_int(test.get(name)) or 0 for name in ("n_prompt", "n_gen")
+    )
     return prompt, generated
 
 
 def settings(test: Document) -> str:
     """Settings that change what is measured, where they are not the tool's defaults: `d4096-k-q8-0-t8`."""
     found = []
-    for name, (letters, defaults) in _DEFAULTS.items():
+    for name, (letters, defaults, _) in _SETTINGS.items():
         value = test.get(name)
         if value is not None and value not in defaults:
             found.append(f"{letters}{int(value) if value is True else value}")
@@ -143,14 +129,14 @@ def fits(said: Document) -> dict[str, tuple[object, ...]]:
     """None where a value is the tool's default, besides the value itself. A setting that no option has fits
     nothing."""
     found: dict[str, tuple[object, ...]] = {}
-    for name, (_, defaults) in _DEFAULTS.items():
-        value, option = said["test"].get(name), _OPTIONS.get(name)
-        if name == "n_depth" or value is None or isinstance(value, dict | list):
-            continue  # the tool writes lists and mappings for none of these
+    for name, (_, defaults, option) in _SETTINGS.items():
+        value = said["test"].get(name)
+        if name == "n_depth" or not isinstance(value, int | str):
+            continue
         # The tool always says how many threads it took; which number is its own choice depends on the machine.
         is_default = value in defaults or name == "n_threads"
-        if option == "flash_attention":
-            found[option] = _FLASH_ATTENTION.get(value, (value,))
+        if name == "flash_attn":
+            found[str(option)] = _FLASH_ATTENTION.get(value, (value,))
         elif option is not None:
             found[option] = (value, None, *defaults) if is_default else (value,)
         elif not is_default:
@@ -166,11 +152,19 @@ def document(tests: Sequence[Document], warmup: int = 0) -> Document:
     prompts = [test for test in tests if _lengths(test)[0] and not _lengths(test)[1]]
     answers = [test for test in tests if _lengths(test)[1] and not _lengths(test)[0]]
     prompt, answer = (last[-1] if last else {} for last in (prompts, answers))
-    counted = [test for test in (answer, prompt) if test]
-    test = (counted or [{}])[0]
+    test = answer or prompt
     form = _MODEL_TYPE.fullmatch(reading.word(test.get("model_type")) or "")
-    times = [time for item in counted for time in _values(item, "ns", warmup)]
-    lengths = [_lengths(item) for item in tests]
+    token_ns = _values(answer, "ns", warmup)
+    samples = [item.get("samples_ns") for item in tests]
+    counts = {len(values) for values in samples if isinstance(values, list)}
+    started = [reading.word(item.get("test_time")) for item in tests]
+    problems = []
+    if max(len(answers), len(prompts)) > 1:
+        problems.append(f"{len(tests)} tests in one run; the last of each kind counts")
+    if not test:
+        problems.append(
+            "only tests that mix prompt and generation: no rate of either alone"
+        )
     return {
         "tests": [*tests],
         "test": test,
@@ -178,30 +172,21 @@ def document(tests: Sequence[Document], warmup: int = 0) -> Document:
         "generation": _rates(answer, warmup),
         "prompt_tokens": _lengths(prompt)[0] or None,
         "output_tokens": _lengths(answer)[1] or None,
-        "token_ms": [
-            time / 1e6 / _lengths(answer)[1] for time in _values(answer, "ns", warmup)
-        ],
-        "asked": {
-            "input_tokens": sum(prompt for prompt, _ in lengths),
-            "output_tokens": sum(generated for _, generated in lengths),
-            "depth": reading.positive_int(test.get("n_depth")) or 0,
-            "repetitions": _only(map(_count, tests)),
-            "settings": settings(test),
-        },
+        "token_ms": [time / 1e6 / _lengths(answer)[1] for time in token_ns],
+        "repetitions": counts.pop() if len(counts) == 1 else None,
+        "settings": settings(test),
         "facts": {
             **(weights.facts(form["format"]) if form else {}),
             "engine": "llama.cpp",
             "engine_version": _version(test),
             "device": reading.word(test.get("gpu_info")) or test.get("cpu_info"),
-            "requests": len(_values(answer, "ns", warmup)) if answer else None,
-            "measured_seconds": sum(times) / 1e9,
+            "requests": len(token_ns),
+            "measured_seconds": sum(token_ns + _values(prompt, "ns", warmup)) / 1e9,
             "batch_size": 1,
-            "settings": _settings(test),
-        }
-        if test
-        else {},
-        "started": min(_words(tests, "test_time"), default=None),
-        "problems": [*_problems(tests, answers, prompts)],
+            "settings": _shown(test),
+        },
+        "started": min(filter(None, started), default=None),
+        "problems": problems,
         "rounded": any("rounded" in item for item in tests) or None,
     }
 
@@ -213,40 +198,15 @@ def _values(test: Document, kind: str, warmup: int) -> list[float]:
 def _rates(test: Document, warmup: int) -> Document:
     """Mean and repetitions in tok/s; the mean is the tool's own where there was no warm-up."""
     values = _values(test, "ts", warmup)
-    if not test or warmup == 0:
-        return {"mean": test.get("avg_ts"), "values": values}
-    return {
-        "mean": (
-            sum(values) / len(values) if values else "no repetition after the warm-up"
-        ),
-        "values": values,
-    }
+    mean = sum(values) / len(values) if values else None
+    return {"mean": mean if warmup else test.get("avg_ts"), "values": values}
 
 
-def _words(tests: Sequence[Document], name: str) -> list[str]:
-    found = (reading.word(test.get(name)) for test in tests)
-    return [word for word in found if word is not None]
-
-
-def _count(test: Document) -> int | None:
-    values = test.get("samples_ns")
-    return len(values) if isinstance(values, list) else None
-
-
-def _only(counts: Iterator[int | None]) -> int | None:
-    """The one that all tests say that say any."""
-    known = {count for count in counts if count is not None}
-    return known.pop() if len(known) == 1 else None
-
-
-def _settings(test: Document) -> dict[str, str]:
+def _shown(test: Document) -> dict[str, str]:
     """A switch as JSON has it, which is a number in tables."""
-    switches = {"0": "False", "1": "True"}
-    found = {name: str(test[name]) for name in _SETTINGS if test.get(name) is not None}
-    return {
-        name: switches.get(said, said) if name in _SWITCHES else said
-        for name, said in found.items()
-    }
+    found = {name: test[name] for name in _SHOWN if test.get(name) is not None}
+    found |= {name: bool(found[name]) for name in _SWITCHES if name in found}
+    return {name: str(said) for name, said in found.items()}
 
 
 def _version(test: Document) -> str | None:
@@ -260,33 +220,14 @@ def _version(test: Document) -> str | None:
     return f"b{number} ({commit})"
 
 
-def _problems(
-    tests: Sequence[Document], answers: Sequence[Document], prompts: Sequence[Document]
-) -> Iterator[str]:
-    """What is missing, more than one run of ours can hold, or contradicts itself."""
-    if len(answers) > 1 or len(prompts) > 1:
-        yield f"{len(tests)} tests in one run; the last of each kind counts"
-    for test in (*answers, *prompts):
-        for kind in ("ts", "ns"):
-            said = {"mean": test.get(f"avg_{kind}")}
-            values = _values(test, kind, 0)
-            name = f"samples_{kind}"
-            yield from agreement.of_values(name, said, values, _SIX_DIGITS)
-    if not answers and not prompts:
-        yield "only tests that mix prompt and generation: no rate of either alone"
-
-
 # -- the forms of the tests ------------------------------------------------------------------------------------
 
 
 def printed(log: bytes) -> list[Document]:
-    """The tests in a document, in JSON lines, or in an array printed between other lines."""
-    array = _ARRAY.search(reading.text(log))
-    said: Any = reading.json_value(log)
-    if said is None and array is not None:
-        said = reading.json_value(array[0].encode())
+    """The tests in a document, or in the lines of a log that are JSON."""
+    said = reading.json_value(log)
     if said is None:
-        lines = [line for line in reading.lines(log) if line.startswith("{")]
+        lines = (line for line in reading.lines(log) if line.startswith("{"))
         said = [reading.json_value(line.encode()) for line in lines]
     found = reading.objects(said if isinstance(said, list) else [said])
     return [test for test in found if "n_gen" in test]
@@ -295,38 +236,33 @@ def printed(log: bytes) -> list[Document]:
 def _tests(file: ResultFile) -> list[Document]:
     """The tests of a file, its form told by its content; none for anything else. Raises FileError."""
     start = file.text.lstrip()[:2000]
-    if start.startswith("build_commit,") and "n_gen" in start:
-        return _csv(file.text)
-    if _TABLE.search(file.text):
-        return _markdown(file.text)
-    is_json = start.startswith(("[", "{")) and '"n_gen"' in file.text
-    if file.suffix in forms.JSON or is_json:
-        tests = forms.of_json(file.content)
+    if start.startswith("build_commit,"):
+        rows = forms.of_csv(file.text)
+        if not rows or not file.text.endswith("\n"):
+            raise FileError("cut short: it does not end with a whole row")
+        # A commit such as 12e34567 is no number.
+        return [
+            {name: forms.typed(cell) for name, cell in row.items()}
+            | {"build_commit": row["build_commit"]}
+            for row in rows
+        ]
+    if start.startswith(("[", "{")) or file.suffix in forms.JSON:
+        is_result = file.suffix in forms.JSON or '"n_gen"' in file.text
+        tests = forms.of_json(file.content) if is_result else []
         return [test for test in tests if "n_gen" in test and "avg_ts" in test]
-    return []
+    tables = forms.tables(file.text, "t/s")
+    found = [rows for rows in tables if rows and [*rows[0]][-2:] == ["test", "t/s"]]
+    return _of_table([row for rows in found for row in rows], file.text)
 
 
-def _csv(text: str) -> list[Document]:
-    rows = forms.of_csv(text)
-    if not rows or not text.endswith("\n"):
-        raise FileError("cut short: it does not end with a whole row")
-    return [{name: _typed(name, cell) for name, cell in row.items()} for row in rows]
-
-
-def _typed(name: str, cell: str) -> str | int | float:
-    """A commit such as 12e34567 is no number."""
-    return cell if name == "build_commit" else forms.typed(cell)
-
-
-def _markdown(text: str) -> list[Document]:
+def _of_table(rows: Sequence[Mapping[str, str]], text: str) -> list[Document]:
     """The table that the tool prints; its last line names the build, and a command before it may name the model."""
     build = _BUILD.search(text)
+    if not rows:
+        return []
     if build is None:
         raise FileError("cut short: the table ends without the line `build:`")
-    rows = [row for table in forms.tables(text, "t/s") for row in table]
     tests = [_row(row, build) for row in rows]
-    if not tests:
-        raise FileError("no test in it")
     named = {name for name in _MODEL_FLAG.findall(text) if "," not in name}
     if len(named) == 1 and len({test.get("model_type") for test in tests}) == 1:
         tests = [test | {"model_filename": min(named)} for test in tests]
@@ -335,19 +271,19 @@ def _markdown(text: str) -> list[Document]:
 
 def _row(cells: Mapping[str, str], build: re.Match[str]) -> Document:
     """A row by the names of the JSON."""
-    test = _TEST.fullmatch(cells.get("test", ""))
-    rate = reading.number(cells.get("t/s", "").partition("±")[0].strip())
+    test = _TEST.fullmatch(cells["test"])
+    rate = reading.number(cells["t/s"].partition("±")[0].strip())
     if test is None or rate is None:
-        said = f"test {cells.get('test')!r}, t/s {cells.get('t/s')!r}"
+        said = f"test {cells['test']!r}, t/s {cells['t/s']!r}"
         raise FileError(f"a row of the table cannot be read: {said}")
-    row: Document = {
+    named = {
         _COLUMNS.get(name, name): forms.typed(cell)
         for name, cell in cells.items()
         if name not in _ROUNDED
     }
-    row |= {name: int(length or 0) for name, length in test.groupdict().items()}
-    row |= {"build_commit": build[1], "build_number": int(build[2])}
-    return row | {"avg_ts": rate, "rounded": True}
+    lengths = {name: int(length or 0) for name, length in test.groupdict().items()}
+    about = {"build_commit": build[1], "build_number": int(build[2])}
+    return {**named, **lengths, **about, "avg_ts": rate, "rounded": True}
 
 
 SHAPE = ReportShape(runs, None, fits=fits)

@@ -8,14 +8,16 @@ the command says it where it stands in the file or beside it, and in a table the
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from sparkpub.record.outside import UnfitError, unpacked
-from sparkpub.tools import agreement, forms, reading
+from sparkpub.tools import forms, reading
 from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
+from sparkpub.tools.where import at
 
 _SUFFIXES = (".yaml", ".yml", ".json", ".csv", ".md", ".log", ".stdout", ".txt")
 """Of the forms that the results of one call have, the one that says most first."""
@@ -39,9 +41,6 @@ _USUAL_RUNS = "3"
 FALLBACK = "gpt2, since that of the model could not be loaded"
 """What records say of the tokenizer that the tool takes in place of the model's: then nobody knows how many tokens of
 its own the model read."""
-_RATES = ("tg_throughput", "pp_throughput")
-_MEAN_TOLERANCE = 1e-3
-"""Relative difference between a mean and its values, which some versions of the tool round to two digits."""
 
 
 def runs(file: ResultFile) -> list[ShapedRun]:
@@ -119,43 +118,47 @@ def fallback_tokenizer(log: str) -> str | None:
 
 def _exported(document: Any) -> list[Document]:
     """The result that sparkrun exports."""
-    exported = reading.at(document, "sparkrun_benchmark")
-    results = reading.at(exported, "results.json")
+    exported = at(document, "sparkrun_benchmark")
+    results = at(exported, "results.json")
     if not isinstance(results, dict):
         return []
-    options = reading.at(exported, "benchmark")
-    measured = reading.at(options, "measured_at")
-    known = {"timestamp": measured or reading.at(exported, "timestamp")}
-    if reading.at(options, "args.prefix_caching") is not None:
-        known[_CACHED] = reading.at(options, "args.prefix_caching")
+    options = at(exported, "benchmark")
+    measured = at(options, "measured_at")
+    known = {"timestamp": measured or at(exported, "timestamp")}
+    if at(options, "args.prefix_caching") is not None:
+        known[_CACHED] = at(options, "args.prefix_caching")
     return [results | known]
 
 
 def _loads(table: Sequence[Mapping[str, str]]) -> list[Document]:
     """The loads of a table, each of a row of its prompt and one of its answer."""
-    tests = [
+    rows = [
         {_COLUMNS.get(name, name): cell for name, cell in row.items()} for row in table
     ]
-    pairs = itertools.pairwise(tests)
-    loads = [load for pair in pairs if (load := _load(*pair)) is not None]
-    names = [test.get("test_name", "") for test in tests]
+    names = [row.get("test_name", "") for row in rows]
+    said: Document = {}
     if any(" @ d" in name for name in names):
-        cached = any(name.startswith("ctx_") for name in names)
-        return [load | {_CACHED: cached} for load in loads]
-    return loads
+        said[_CACHED] = any(name.startswith("ctx_") for name in names)
+    found = []
+    for prompt, answer in itertools.pairwise(rows):
+        load = _load(prompt, answer)
+        if load is not None and prompt.get("model") == answer.get("model"):
+            loads = {"model": prompt.get("model"), "benchmarks": [load]}
+            found.append(loads | said)
+    return found
 
 
 def _load(prompt: Mapping[str, str], answer: Mapping[str, str]) -> Document | None:
-    """A load in the form of the JSON, of two rows that follow each other; None where they are no pair of one."""
-    first = _TEST.fullmatch(prompt.get("test_name", ""))
-    second = _TEST.fullmatch(answer.get("test_name", ""))
-    if first is None or second is None or prompt.get("model") != answer.get("model"):
+    """A load of the JSON, of two rows that follow each other; None where they are no pair of one."""
+    first, second = (
+        _TEST.fullmatch(row.get("test_name", "")) for row in (prompt, answer)
+    )
+    if first is None or second is None:
         return None
-    if (first["kind"], second["kind"]) != ("pp", "tg"):
+    same = first.group("depth", "clients") == second.group("depth", "clients")
+    if not same or (first["kind"], second["kind"]) != ("pp", "tg"):
         return None
-    if first.group("depth", "clients") != second.group("depth", "clients"):
-        return None
-    load = {
+    return {
         "prompt_size": int(first["length"]),
         "response_size": int(second["length"]),
         "context_size": int(first["depth"] or 0),
@@ -164,7 +167,6 @@ def _load(prompt: Mapping[str, str], answer: Mapping[str, str]) -> Document | No
         "tg_throughput": _mean_and_deviation(answer, "t_s"),
         "e2e_ttft": _mean_and_deviation(prompt, "e2e_ttft"),
     }
-    return {"model": prompt.get("model"), "benchmarks": [load]}
 
 
 def _mean_and_deviation(row: Mapping[str, str], column: str) -> Document:
@@ -174,7 +176,7 @@ def _mean_and_deviation(row: Mapping[str, str], column: str) -> Document:
         "mean": row.get(f"{column}_mean", mean),
         "std": row.get(f"{column}_std", deviation),
     }
-    return {name: reading.number(cell.strip()) for name, cell in cells.items()}
+    return {name: reading.number(cell) for name, cell in cells.items()}
 
 
 # -- runs of ours, which keep the times of each request --------------------------------------------------------
@@ -184,20 +186,19 @@ def of_own_run(report: Document, requests: Sequence[Document]) -> Document | Non
     """The one load of a report, with its requests; None where it has none. With prefix caching it is that of the
     prompt, not of the conversation sent before it, which an import has as a run of its own."""
     loads = reading.objects(report.get("benchmarks"))
-    alone = loads[:1] if len(loads) == 1 else []
-    prompts = (
-        load for load in loads if load.get("is_context_prefill_phase") is not True
-    )
-    load = next(iter([*alone, *prompts]), None)
-    if load is None:
+    prompts = [load for load in loads if not load.get("is_context_prefill_phase")]
+    if not loads:
         return None
+    load = (prompts or loads)[0]
     measured = _measured(requests, load)
     good = [request for request in measured if not request.get("error")]
-    said = {
-        "requests": _of_requests(good, load) | {"failed": len(measured) - len(good)},
-        "problems": [*_failed(measured), *_contradictions(load)],
-    }
-    return {**report, "benchmarks": load | said}
+    errors = [str(request["error"]) for request in measured if request.get("error")]
+    problems = []
+    if errors:
+        first = " ".join(errors[0].split())[:200]
+        problems.append(f"{len(errors)} of {len(measured)} requests failed: {first}")
+    said = _of_requests(good) | {"failed": len(errors)}
+    return {**report, "benchmarks": load | {"requests": said, "problems": problems}}
 
 
 def _measured(requests: Sequence[Document], load: Document) -> list[Document]:
@@ -213,23 +214,24 @@ def _measured(requests: Sequence[Document], load: Document) -> list[Document]:
     ]
 
 
-def _of_requests(requests: Sequence[Document], load: Document) -> Document:
-    """Their number, mean lengths as the server counted them, times, and how long they took together."""
-    rates = reading.numbers(reading.at(load, "tg_req_throughput.values"))
-    timed = [(request, _seconds(request)) for request in requests]
-    users = [
-        tokens / sum(seconds)
-        for request, seconds in timed
-        if seconds and (tokens := reading.number(request.get("total_tokens")))
-    ]
-    # By the same clock as the latency: the rates of the report go on for some milliseconds behind the last token, until
-    # the stream is closed.
-    per_token = [
-        1e3 * rest / (tokens - 1)
-        for request in requests
-        if (tokens := reading.number(request.get("total_tokens"))) and tokens > 1
-        if (rest := reading.number(request.get("decode_seconds"))) and rest > 0
-    ]
+def _of_requests(requests: Sequence[Document]) -> Document:
+    """Their number, mean lengths as the server counted them, times, and how long they took together.
+
+    All times are by one clock: the rates of the report go on for some milliseconds behind the last token, until the
+    stream is closed.
+    """
+    latencies, per_token, rates = [], [], []
+    for request in requests:
+        first, rest, tokens = (
+            reading.number(request.get(name)) or 0.0
+            for name in ("ttft_s", "decode_seconds", "total_tokens")
+        )
+        if first > 0 <= rest:
+            latencies.append(1e3 * (first + rest))
+            if tokens:
+                rates.append(tokens / (first + rest))
+        if rest > 0 and tokens > 1:
+            per_token.append(1e3 * rest / (tokens - 1))
     starts, ends = (
         reading.numbers([request.get(name) for request in requests])
         for name in ("started", "ended")
@@ -238,51 +240,17 @@ def _of_requests(requests: Sequence[Document], load: Document) -> Document:
         "number": len(requests),
         "prompt_tokens": _mean_of(requests, "prompt_tokens"),
         "total_tokens": _mean_of(requests, "total_tokens"),
-        "latency_ms": [1e3 * sum(seconds) for _, seconds in timed if seconds],
-        "token_ms": per_token or [1e3 / rate for rate in rates if rate > 0],
-        "rate": sum(users) / len(users) if users else None,
+        "latency_ms": latencies,
+        "token_ms": per_token,
+        "rate": fmean(rates) if rates else None,
         "seconds": max(ends) - min(starts) if starts and ends else None,
     }
 
 
-def _seconds(request: Document) -> tuple[float, float] | None:
-    """Seconds to the first token, and from there to the end of the answer; None where it had no token."""
-    first = reading.number(request.get("ttft_s"))
-    rest = reading.number(request.get("decode_seconds"))
-    if first is None or rest is None or first <= 0 or rest < 0:
-        return None
-    return first, rest
-
-
 def _mean_of(requests: Sequence[Document], name: str) -> float | None:
     """The mean of a count that all requests say."""
-    counts = [reading.positive_int(request.get(name)) for request in requests]
-    known = [count for count in counts if count is not None]
-    return sum(known) / len(known) if known and len(known) == len(counts) else None
-
-
-def _failed(requests: Sequence[Document]) -> Iterator[str]:
-    """Requests without an answer."""
-    errors = [str(request["error"]) for request in requests if request.get("error")]
-    if errors:
-        first = " ".join(errors[0].split())[:200]
-        yield f"{len(errors)} of {len(requests)} requests failed: {first}"
-
-
-def _contradictions(load: Document) -> Iterator[str]:
-    """Where the means of a load are not those of its repetitions, and requests are missing: the tool leaves out those
-    that failed."""
-    values = {
-        name: reading.numbers(reading.at(said, "values")) for name, said in load.items()
-    }
-    for name, measured in load.items():
-        said = {"mean": reading.at(measured, "mean")}
-        yield from agreement.of_values(name, said, values[name], _MEAN_TOLERANCE)
-    rounds = max(len(values.get(name, ())) for name in _RATES)
-    wanted = (reading.positive_int(load.get("concurrency")) or 0) * rounds
-    seen = len(values.get("e2e_ttft", ()))
-    if 0 < seen < wanted:
-        yield f"{seen} of {wanted} requests have a first token"
+    counts = [reading.positive_int(request.get(name)) or 0 for request in requests]
+    return fmean(counts) if counts and all(counts) else None
 
 
 SHAPE = ReportShape(runs, _SUFFIXES, twin, beside)

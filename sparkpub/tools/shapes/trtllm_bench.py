@@ -12,16 +12,16 @@ command that a shell echoed into the log.
 """
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 from sparkpub.record.metrics import GIB
 from sparkpub.record.outside import UnfitError, unpacked
 from sparkpub.tools import reading
 from sparkpub.tools.forms import ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
+from sparkpub.tools.where import at
 
 _PREFIX = re.compile(
     r"^\s*(?:\[(?:\d\d/\d\d/[\d: -]+|TRT-LLM|TensorRT-LLM|RANK \d+|\d+|[IWEVDF]|INFO|WARNING|ERROR|batchmgr)\]\s*)+"
@@ -69,9 +69,16 @@ TWICE = {
     "measured_time_ms": "Total Latency (ms)",
 }
 """Metrics that report and log both say, and their labels."""
-_PEAK = (
-    r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
-)
+_PRINTED = {
+    "engine.version": r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)",
+    "machine.name": r"^(\S.*), memory [\d.]+ GB, ",
+    "device.total_gib": r"device total memory ([\d.]+) GiB",
+    "memory.peak_gib": r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB",
+    "memory.kv_cache_gib": r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB",
+    "memory.kv_bytes_per_token": r"kv size (?:per token )?is (\d+)",
+    "memory.weights_gib": r"Use ([\d.]+) GB for model weights",
+}
+"""Lines of the log, by the paths of what they say."""
 _KV_ALLOCATED = re.compile(
     r"\[MemUsageChange\] Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)"
 )
@@ -87,7 +94,7 @@ _ROLES = ("report", "requests", "log")
 _ITERATION = re.compile(r"(?:iter|run)[_-]?(\d+)")
 _SPOKEN = re.compile("TensorRT[- ]?LLM|TRT-LLM|PERFORMANCE OVERVIEW")
 _SURE = (b"PERFORMANCE OVERVIEW", b'"performance"', b'"end_to_end_latency"')
-_COMMAND = re.compile(r"(?:^|[\s/;&])(trtllm-bench\s+-.*)")
+_COMMAND = re.compile(r"(?:^|[\s/;&])(trtllm-bench\s+-.*)", re.MULTILINE)
 _STAMP = re.compile(r"\[(\d\d)/(\d\d)/(\d{4})-(\d\d:\d\d:\d\d)\]")
 _MODES = ("throughput", "latency")
 
@@ -97,11 +104,11 @@ _MODES = ("throughput", "latency")
 
 def of_report(report: Document) -> Document:
     """The JSON report, with what follows from it."""
-    measured = reading.number(reading.at(report, "performance.total_latency_ms"))
+    measured = reading.number(at(report, "performance.total_latency_ms"))
     settings = {
-        "model": reading.at(report, "engine.model"),
-        "backend": reading.at(report, "engine.backend"),
-        "scheduling_policy": reading.at(report, "world_info.scheduling_policy"),
+        "model": at(report, "engine.model"),
+        "backend": at(report, "engine.backend"),
+        "scheduling_policy": at(report, "world_info.scheduling_policy"),
     }
     said: Document = {
         "engine.name": "TensorRT-LLM",
@@ -121,8 +128,8 @@ def _known(settings: Mapping[str, Any]) -> dict[str, str]:
 def of_log(log: bytes) -> Document:
     """What was printed, by the paths of the JSON report; a label that stands for several results has no figure."""
     lines = plain(log)
-    rows = [row for line in lines if (row := _row(line)) and len(row.values) == 1]
-    printed = {row.label: row.values[0] for row in rows}
+    rows = [_row(line) for line in lines]
+    printed = {label: values[0] for label, values in rows if len(values) == 1}
     said: Document = {
         path: printed[label]
         for label, path in {**_FIGURES, **_FACTS}.items()
@@ -131,59 +138,41 @@ def of_log(log: bytes) -> Document:
     seconds = reading.number(printed.get("Total Latency (seconds)"))
     if seconds is not None:
         said["performance.total_latency_ms"] = 1e3 * seconds
-    version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
+    said |= {path: reading.search(lines, line) for path, line in _PRINTED.items()}
     is_reported = not _FIGURES.keys().isdisjoint(printed)
     settings = {name: rf"\b{name}=<?['\"]?([\w.]+)" for name in _SETTINGS}
     settings["snapshot"] = r"/snapshots/([0-9a-f]{40})"
     found = {name: reading.search(lines, line) for name, line in settings.items()}
-    found["model"] = printed.get("Model")
     loaded = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
     decoding = reading.search(lines, r"^(?:= )?(DECODING STATISTICS)")
+    weights = reading.number(said["memory.weights_gib"])
+    if is_reported or said["engine.version"]:
+        said["engine.name"] = "TensorRT-LLM"
     said |= {
-        "engine.name": "TensorRT-LLM" if is_reported or version else None,
-        "engine.version": version,
-        "machine.name": reading.search(lines, r"^(\S.*), memory [\d.]+ GB, "),
-        "device.total_gib": reading.search(lines, r"device total memory ([\d.]+) GiB"),
+        "weights.bytes": round(weights * GIB) if weights else None,
         "weights.random": None if loaded is None else loaded.upper() == "DUMMY",
         "speculative": True if decoding is not None else None,
-        "settings": _known(found),
+        "settings": _known(found | {"model": printed.get("Model")}),
     }
-    return said | _memory(lines)
+    # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
+    allocations = [
+        (float(found[1]), int(found[2]))
+        for found in map(_KV_ALLOCATED.search, lines)
+        if found is not None and float(found[1]) > 0
+    ]
+    if allocations:
+        size, tokens = allocations[-1]
+        said |= {"memory.kv_cache_gib": size, "memory.kv_cache_tokens": tokens}
+        if not said["memory.kv_bytes_per_token"]:
+            # Old logs do not print it; the allocation gives it to half a unit of its last digit.
+            size, tokens = max(allocations)
+            said["memory.kv_bytes_per_token"] = round(size * GIB / tokens)
+    return said
 
 
 def plain(log: bytes) -> list[str]:
     """The lines of a log without times, ranks and levels."""
     return [_PREFIX.sub("", line) for line in reading.lines(log)]
-
-
-def _memory(lines: Sequence[str]) -> Document:
-    def printed(pattern: str) -> float | None:
-        return reading.number(reading.search(lines, pattern))
-
-    # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
-    allocations = [
-        (float(found[1]), int(found[2]))
-        for line in lines
-        for found in _KV_ALLOCATED.finditer(line)
-        if float(found[1]) > 0
-    ]
-    size = printed(r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB")
-    tokens = None
-    per_token = printed(r"kv size (?:per token )?is (\d+)")
-    if allocations:
-        size, tokens = allocations[-1]
-        # Old logs do not print it; the allocation gives it to half a unit of its last digit.
-        largest = max(allocations)
-        per_token = per_token or round(largest[0] * GIB / largest[1])
-    weights = printed(r"Use ([\d.]+) GB for model weights")
-    return {
-        "memory.peak_gib": printed(_PEAK),
-        "memory.kv_cache_gib": size,
-        "memory.kv_cache_tokens": tokens,
-        "memory.kv_bytes_per_token": per_token,
-        "memory.weights_gib": weights,
-        "weights.bytes": round(weights * GIB) if weights else None,
-    }
 
 
 def of_requests(requests: Sequence[Document]) -> Document:
@@ -209,45 +198,33 @@ def _milliseconds(requests: Sequence[Document], key: str) -> list[float]:
 # -- the printed report ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A label of the printed report with its value, or with those of several results."""
-
-    label: str
-    values: tuple[str, ...]
-
-
-def _is_figure(row: "_Row | None") -> TypeGuard["_Row"]:
-    return row is not None and row.label in _FIGURES
-
-
-def _row(line: str) -> _Row | None:
-    """`Label: value`, or a row of a table whose cells are parted by bars."""
+def _row(line: str) -> tuple[str, list[str]]:
+    """The label and values of `Label: value`, or of a row of a table whose cells are parted by bars; no value in any
+    other line."""
     first, *cells = line.strip().strip("|").split("|")
     label, colon, value = first.partition(":")
     label = " ".join(label.split())
     if not _LABEL.fullmatch(label) or not (colon or cells):
-        return None
-    texts = (text.strip() for text in (value, *cells))
-    values = tuple(text for text in texts if text)
-    return _Row(label, values) if values else None
+        return label, []
+    return label, [text for cell in (value, *cells) if (text := cell.strip())]
 
 
 def _columns(log: bytes) -> list[bytes]:
     """The log of each result in a log: several where the printed report is a table with a column of each."""
     lines = reading.lines(log)
-    rows = [_row(_PREFIX.sub("", line)) for line in lines]
-    number = max((len(row.values) for row in rows if _is_figure(row)), default=1)
-    if number == 1:
+    rows = [_row(line) for line in plain(log)]
+    widths = [len(values) for label, values in rows if label in _FIGURES]
+    number = max(widths, default=1)
+    if number <= 1:
         return [log]
     logs = []
     for column in range(number):
         kept = []
-        for line, row in zip(lines, rows, strict=True):
-            if not _is_figure(row):
+        for line, (label, values) in zip(lines, rows, strict=True):
+            if label not in _FIGURES or not values:
                 kept.append(line)
-            elif len(row.values) == number:
-                kept.append(f"{row.label}: {row.values[column]}")
+            elif len(values) == number:
+                kept.append(f"{label}: {values[column]}")
         logs.append("\n".join(kept).encode())
     return logs
 
@@ -316,11 +293,9 @@ def _role(file: ResultFile) -> str | None:
     if file.suffix == ".json":
         cut_short = document is None and b'"engine"' in file.content
         return "report" if cut_short else None
-    if _SPOKEN.search(file.text) or any(
-        map(_is_figure, map(_row, plain(file.content)))
-    ):
-        return "log"
-    return None
+    rows = map(_row, plain(file.content))
+    is_log = any(values and label in _FIGURES for label, values in rows)
+    return "log" if is_log or _SPOKEN.search(file.text) else None
 
 
 def _said(
@@ -345,30 +320,15 @@ def _said(
 def _echoed(log: bytes) -> Document:
     """The first command that a shell or a container wrote into a log, by its flags; its line may begin with a prompt,
     or with the `+` of `set -x`."""
-    text = "\n".join(reading.lines(log)).replace("\\\n", " ")
-    for line in text.splitlines():
-        command = _COMMAND.search(line)
-        if command is not None:
-            return dict(_flags(_words(command[1])))
-    return {}
-
-
-def _words(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:  # a quote without its end
-        return command.split()
-
-
-def _flags(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        flag, equals, value = word.partition("=")
-        if word in _MODES:
-            yield "mode", word
-        elif flag == "-m":
-            yield "model", following
-        elif flag.startswith("--"):
-            yield flag.removeprefix("--"), value if equals else following
+    command = _COMMAND.search("\n".join(reading.lines(log)).replace("\\\n", " "))
+    if command is None:
+        return {}
+    words = [word.strip("'\"") for word in re.split(r"[\s=]+", command[1])]
+    said: Document = {"mode": next((word for word in words if word in _MODES), None)}
+    for flag, value in pairwise(words):
+        if flag.startswith("-"):
+            said["model" if flag == "-m" else flag.removeprefix("--")] = value
+    return said
 
 
 SHAPE = ReportShape(runs, None)

@@ -2,7 +2,10 @@
 
 import io
 import tarfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 BINDS = ("/usr:/usr:ro",)
 """With these a root below runs the host's programs."""
@@ -54,3 +57,19 @@ def mounts() -> list[str]:
         line.split()[4]
         for line in Path("/proc/self/mountinfo").read_text().splitlines()
     ]
+
+
+@contextmanager
+def an_engine(
+    image: str = IMAGE, tar: bytes | None = None, **more: Any
+) -> Iterator[Any]:
+    """A client of the Docker engine, which has an image of this root."""
+    import docker
+
+    with closing(docker.from_env()) as engine:
+        name = image.partition(":")[0]
+        content = a_tar() if tar is None else tar
+        engine.api.import_image_from_data(
+            content, repository=name, tag="latest", **more
+        )
+        yield engine

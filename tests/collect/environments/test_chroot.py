@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect import state
 from sparkpub.collect.environments.chroot import Chroot
-from sparkpub.collect.machine import processes
-from sparkpub.collect.workdir import SHARED
 from sparkpub.plan.environments import ChrootOptions
 from tests.collect.environments.launching import a_launch
 from tests.collect.environments.rootfs import BINDS, content, mounts
@@ -75,33 +72,6 @@ def test_mounts_go_with_the_last_process_even_if_nobody_closes(
     running.close()
 
 
-def test_mount_points_that_a_killed_collector_made_are_removed_by_the_next(
-    tmp_path: Path, root: Path
-) -> None:
-    before = content(root)
-    dead = processes.spelled(999999999, "1")
-    launch, log = a_launch(
-        tmp_path, "sh", "-c", "echo up; exec sleep 600", run="r-chroot", who=dead
-    )
-    running = Chroot().launch(launch, options(root))
-    while "up" not in log.text:
-        assert running.wait(0.05) is None, log.text
-    assert content(root) != before
-    said = Chroot().reap()
-    assert any("r-chroot" in line for line in said)
-    assert any("mount point" in line for line in said)
-    assert processes.start_ticks(running.pid) is None
-    assert content(root) == before
-    assert state.read("mountpoints.json") is None
-    assert not [
-        pid
-        for pid, run in processes.marked("SPARKPUB_RUN").items()
-        if run == "r-chroot"
-    ]
-    assert running.wait(5) is not None
-    running.close()
-
-
 def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(
     tmp_path: Path, root: Path
 ) -> None:
@@ -117,24 +87,6 @@ def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(
     assert ended is not None
     assert ended.code == 0
     assert list(outside.iterdir()) == []
-
-
-@pytest.mark.parametrize("user", ["65534", "worker"])
-def test_a_user_inside_is_not_root_and_may_write_to_the_folder(
-    tmp_path: Path, root: Path, user: str
-) -> None:
-    (root / "etc" / "passwd").write_text("worker:x:65534:0::/:/bin/sh\n")
-    work = tmp_path / "work"
-    work.mkdir(mode=0o700)
-    (work / "given").write_text("5\n")
-    launch, log = a_launch(work, "sh", "-c", "id -u; cat given >made; rm given")
-    running = Chroot().launch(launch, options(root, user=user))
-    running.wait(30)
-    running.close()
-    assert log.text == "65534\n"
-    assert (work / "made").read_text() == "5\n"
-    assert [path.name for path in work.iterdir()] == ["made"]
-    assert running.isolation.work_folder == SHARED
 
 
 def test_obstacles_are_named_before_the_night(tmp_path: Path, root: Path) -> None:

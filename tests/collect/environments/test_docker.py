@@ -13,21 +13,15 @@ from sparkpub.collect.workdir import SHARED
 from sparkpub.plan.environments import DockerOptions
 from sparkpub.record.errors import CollectError
 from tests.collect.environments.launching import a_launch
-from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar
+from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar, an_engine
 
 pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    import docker
-
-    engine = docker.from_env()
-    engine.api.import_image_from_data(
-        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
-    )
-    yield engine
-    engine.close()
+    with an_engine() as engine:
+        yield engine
 
 
 @pytest.fixture
@@ -81,15 +75,11 @@ WORKING = "id -u; cat given >made; rm given"
 
 
 @pytest.fixture(scope="module")
-def worker(client: Any) -> str:
+def worker() -> str:
     """An image whose commands run as a user that it names."""
-    client.api.import_image_from_data(
-        a_tar("root:x:0:0::/:/bin/sh\nworker:x:4321:4321::/:/bin/sh\n"),
-        repository=WORKER.partition(":")[0],
-        tag="latest",
-        changes=["USER worker"],
-    )
-    return WORKER
+    tar = a_tar("root:x:0:0::/:/bin/sh\nworker:x:4321:4321::/:/bin/sh\n")
+    with an_engine(WORKER, tar, changes=["USER worker"]):
+        return WORKER
 
 
 @pytest.mark.parametrize("user", [None, "worker", "4321", "4321:100"])

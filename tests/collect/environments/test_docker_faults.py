@@ -8,7 +8,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,7 @@ from sparkpub.plan.environments import DockerOptions
 from sparkpub.record.errors import CollectError
 from tests.collect.collecting import a_command, a_matrix, records, run
 from tests.collect.environments.launching import until
-from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar
+from tests.collect.environments.rootfs import BINDS, IMAGE, an_engine
 
 
 def options(**others: object) -> DockerOptions:
@@ -124,8 +123,6 @@ def test_a_frozen_engine_is_asked_for_a_moment_only(
 def engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SimpleNamespace]:
-    import docker as sdk
-
     if os.geteuid() != 0 or shutil.which("dockerd") is None:
         pytest.skip("needs root and dockerd")
     place = Path("/tmp") / f"sparkpub-engine-{os.getpid()}"
@@ -137,10 +134,8 @@ def engine(
     control("start")
     try:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{place}/docker.sock")
-        with closing(sdk.from_env()) as client:
-            client.api.import_image_from_data(
-                a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
-            )
+        with an_engine():
+            pass
         pid = int((place / "pid").read_text())
         yield SimpleNamespace(pid=pid, stop=lambda: control("stop"))
         subprocess.run(["kill", "-CONT", str(pid)], check=False, capture_output=True)

@@ -1,7 +1,6 @@
 """Containers of systemd-nspawn: the real program, and what it leaves behind."""
 
 import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -100,37 +99,3 @@ def test_a_stopped_run_leaves_no_process_and_no_mount_point(
     running.close()
     assert name not in processes.marked("SPARKPUB_RUN").values()
     assert content(root) == before
-
-
-def test_what_a_killed_collector_left_is_cleaned_up_by_the_next(
-    tmp_path: Path, root: Path
-) -> None:
-    before = content(root)
-    dead = processes.spelled(999999999, "1")
-    launch, log = a_launch(
-        tmp_path, "sh", "-c", "echo up; exec sleep 600", run="r-nspawn", who=dead
-    )
-    running = Nspawn().launch(launch, options(root))
-    while "up" not in log.text:
-        assert running.wait(0.05) is None, log.text
-    said = Nspawn().reap()
-    assert any("r-nspawn" in line for line in said)
-    assert content(root) == before
-    ended = running.wait(5)
-    assert ended is not None
-    assert ended.code == -signal.SIGKILL
-    running.close()
-
-
-def test_a_user_inside_is_not_root_and_may_write_to_the_folder(
-    tmp_path: Path, root: Path
-) -> None:
-    (root / "etc" / "passwd").write_text("worker:x:65534:0::/:/bin/sh\n")
-    work = tmp_path / "work"
-    work.mkdir(mode=0o700)
-    launch, log = a_launch(work, "sh", "-c", "id -u; pwd; echo 5 >made")
-    running = Nspawn().launch(launch, options(root, user="worker"))
-    running.wait(30)
-    running.close()
-    assert log.text.splitlines()[:2] == ["65534", "/sparkpub"]
-    assert (work / "made").read_text() == "5\n"

@@ -1,8 +1,8 @@
 """The books of a fleet, without a cluster: who gets which run, and which deliveries are kept."""
 
 import os
-import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.fleet.ledger import GRACE, Delivery, FleetBooks, Ledger, for_git
+from sparkpub.collect.fleet.ledger import Delivery, FleetBooks, Ledger, for_git
 from sparkpub.collect.git import Committer
 from sparkpub.collect.job import Job
 from sparkpub.collect.overview import status_document, status_lines
@@ -167,6 +167,33 @@ def test_a_late_delivery_is_kept_where_nobody_measured_the_run_again(
     assert leased(ledger, TWO) == ("a", 2)
 
 
+def test_a_late_run_of_another_state_of_the_matrix_is_kept_and_does_not_count(
+    tmp_path: Path,
+) -> None:
+    said: list[str] = []
+    ledger = a_ledger(tmp_path, said)
+    leased(ledger, ONE)
+    ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path, iteration=3))
+    (record,) = known_records(folder(tmp_path))
+    assert (ledger.records, ledger.measured, said) == ([record], 0, [])
+
+
+def test_as_many_runs_as_were_asked_for_are_given_to_all_machines_together(
+    tmp_path: Path,
+) -> None:
+    ledger = a_ledger(tmp_path, [])
+    ledger.choice = replace(ledger.choice, max_runs=3)
+    leased(ledger, ONE)
+    leased(ledger, TWO)
+    ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path))
+    leased(ledger, ONE)
+    ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
+    assert ledger.next(TWO) is None
+    ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path))
+    assert ledger.over
+    assert ledger.outcome(None).limited
+
+
 def test_a_late_failure_is_an_attempt_that_counts(tmp_path: Path) -> None:
     failed = {"status": "failed", "status_reason": "exit status 7", "exit_code": 7}
     ledger = a_ledger(tmp_path, [])
@@ -183,6 +210,10 @@ HOSTILE: dict[str, tuple[str, Callable[[Delivery], Delivery]]] = {
     "evidence that was changed": (
         "arrived damaged",
         lambda sent: Delivery(sent.record, dict.fromkeys(sent.files, b"rate 6\n")),
+    ),
+    "evidence that is not there": (
+        "did not arrive",
+        lambda sent: Delivery(sent.record, {}),
     ),
     "evidence under another run's name": (
         "is the name of another run's file",
@@ -246,18 +277,13 @@ def test_the_books_answer_machines_and_the_operators_command(
     ledger.join(ONE)
     assert isinstance(ledger.next(ONE), Job)
     assert ledger.keep(ONE, Delivery("torn", {}))  # why it is not kept
-    assert ledger.said()[3] == set()
-    longest = matrix.timeout + GRACE  # neither a pause nor gates are waited for
-    soon = time.monotonic() + longest
-    monkeypatch.setattr("time.monotonic", lambda: soon + 5)
-    assert ledger.said()[3] == {ONE}  # it hangs
     (under_way,) = status_document(matrix, tmp_path)["leases"]
     assert under_way == {"machine": ONE, "run": "m/native/w 1", "state": "under way"}
     ledger.leave(ONE, "the node was terminated")
     assert "machine 11111111: m/native/w 1: failed" in status_lines(matrix, tmp_path)
-    lines, left, at_work, late = ledger.said()
+    lines, left, at_work = ledger.said()
     assert lines[-1].endswith("terminated; m/native/w 1 is to do again")
-    assert (left, at_work, late, ledger.said()[0]) == (True, False, set(), [])
+    assert (left, at_work, ledger.said()[0]) == (True, False, [])
     ledger.join(TWO)
     ledger.wishes("finish Ctrl-C")
     assert (ledger.next(TWO), ledger.wish()) == (False, "finish Ctrl-C")

@@ -94,6 +94,15 @@ def test_what_cannot_be_a_run_is_refused_and_said(tmp_path: Path) -> None:
     assert record.machine.kind is None
 
 
+def test_the_format_of_the_weights_is_the_published_files(tmp_path: Path) -> None:
+    """Mistral's Ministral 3 8B is published in FP8, which its name does not say."""
+    source = tmp_path / "all.json"
+    named = {"model_id": "mistralai/Ministral-3-8B-Instruct-2512"}
+    source.write_text(json.dumps([published.entries()[0] | named]))
+    import_results("benchmark-spark", source, tmp_path, Given("c"))
+    assert read_folder(tmp_path / "c")[0].record.observed.quantization == "fp8"
+
+
 @pytest.mark.parametrize("field", ["peak_memory", "latency"])
 @pytest.mark.parametrize("said", ["x" * 70_000, "12,26", 1e308])
 def test_a_figure_that_is_none_is_null_with_what_stood_there(

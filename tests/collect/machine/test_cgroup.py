@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,13 +14,24 @@ from sparkpub.collect.machine import cgroup, processes
 from tests.collect.collecting import a_matrix, records
 from tests.collect.environments.launching import until
 
+Machine = Callable[..., Path]
 
-def tree(root: Path, *files: str) -> Path:
-    for name in files:
-        place = root / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text("1\n")
-    return root
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Makes a machine whose control groups have these files, and this process in the groups of these lines."""
+
+    def make(lines: str, *files: str) -> Path:
+        root, own = tmp_path / "cg", tmp_path / f"proc/{os.getpid()}/cgroup"
+        for place in (own, *(root / name for name in files)):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text("1\n")
+        own.write_text(lines)
+        monkeypatch.setattr(cgroup, "ROOT", root)
+        monkeypatch.setattr(cgroup, "PROC", tmp_path / "proc")
+        return root
+
+    return make
 
 
 @pytest.mark.parametrize(
@@ -44,33 +55,29 @@ def tree(root: Path, *files: str) -> Path:
     ],
 )
 def test_the_group_that_is_charged_is_found_in_every_hierarchy(
-    tmp_path: Path, files: list[str], lines: str, version: str, folder: str | None
+    machine: Machine, files: list[str], lines: str, version: str, folder: str | None
 ) -> None:
-    root, proc = tree(tmp_path / "cg", *files), tmp_path / "proc"
-    tree(proc, "7/cgroup")
-    (proc / "7" / "cgroup").write_text(lines)
-    assert cgroup.version(root) == version
-    assert cgroup.memory_folder(7, root, proc) == (
+    root = machine(lines, *files)
+    assert cgroup.version() == version
+    assert cgroup.memory_folder(os.getpid()) == (
         None if folder is None else root / folder
     )
 
 
 def test_empty_groups_of_another_collector_are_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It made them a moment ago, and its run is about to enter. Two state folders are two collectors."""
-    root = tree(tmp_path, "cgroup.controllers")
+    root = machine("0::/own\n", "cgroup.controllers")
     names = []
     for state in ("one", "two"):
         monkeypatch.setenv("SPARKPUB_STATE", str(tmp_path / state))
         names.append(f"{processes.notes()}-run")
-    proc = tree(tmp_path / "proc", f"{os.getpid()}/cgroup")
-    (proc / str(os.getpid()) / "cgroup").write_text("0::/own\n")
     for name, pids in ((names[0], ""), (names[1], ""), (f"{names[1]}-on", "4711\n")):
         folder = root / "own" / f"sparkpub-{name}"
         folder.mkdir(parents=True)
         (folder / "cgroup.procs").write_text(pids)
-    assert cgroup.leftovers(processes.notes(), root, proc) == [
+    assert cgroup.leftovers(processes.notes()) == [
         root / "own" / f"sparkpub-{names[1]}"
     ]
 
@@ -91,17 +98,15 @@ SHARED = {"own/cgroup.controllers": "cpu memory", "own/cgroup.procs": "{me}\n1\n
     ],
 )
 def test_a_limit_of_the_collectors_is_not_escaped_and_the_reason_is_said(
-    tmp_path: Path, files: dict[str, str], said: str
+    machine: Machine, files: dict[str, str], said: str
 ) -> None:
-    root = tree(tmp_path / "cg", *OWNED if files else ["unrelated"])
-    proc = tree(tmp_path / "proc", f"{os.getpid()}/cgroup")
-    (proc / str(os.getpid()) / "cgroup").write_text("0::/own\n")
+    root = machine("0::/own\n", *OWNED if files else ["unrelated"])
     (root / "own").mkdir(exist_ok=True)
     (root / "own" / "cgroup.subtree_control").write_text("")
     for name, content in files.items():
         (root / name).write_text(content.format(me=os.getpid()))
     before = sorted(root.rglob("*"))
-    group, reason = cgroup.create("o", "r", root, proc)
+    group, reason = cgroup.create("o", "r")
     assert group is None
     assert reason.startswith("none: ")
     assert said in reason
@@ -111,7 +116,7 @@ def test_a_limit_of_the_collectors_is_not_escaped_and_the_reason_is_said(
 @contextmanager
 def a_group() -> Iterator[Path]:
     """A group of its own, whose parent charges memory to it."""
-    own = cgroup._folder(os.getpid(), cgroup.ROOT, cgroup.PROC)
+    own = cgroup._folder(os.getpid())
     if own is None:
         pytest.skip("this machine has no memory control group")
     above = own.parent if cgroup.version() == "v2" else own

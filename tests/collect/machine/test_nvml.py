@@ -15,26 +15,16 @@ from tests.collect.collecting import a_matrix, records, run
 from tests.collect.fake_nvml import FakeNvml
 
 
-class Four(FakeNvml):
-    """A machine with four GPUs; a handle is its index."""
-
-    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
-        return 4
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
-        return index
-
-    def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
-        return f"GPU-{handle}0000000-1234"
-
-
 @pytest.fixture(autouse=True)
 def four(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvml, "library", Four)
+    """A machine with four GPUs."""
+    driver = FakeNvml()
+    driver.count = 4
+    monkeypatch.setattr(nvml, "library", lambda: driver)
 
 
 @pytest.mark.parametrize(
-    ("variable", "handles"),
+    ("variable", "indices"),
     [
         (None, [0, 1, 2, 3]),
         ("3,1", [3, 1]),
@@ -42,19 +32,19 @@ def four(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_gpus_that_cuda_shows_are_read(
-    variable: str | None, handles: list[int], monkeypatch: pytest.MonkeyPatch
+    variable: str | None, indices: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(VISIBLE, raising=False)
     if variable is not None:
         monkeypatch.setenv(VISIBLE, variable)
-    assert Gpus().handles == handles
+    assert Gpus().indices == indices
 
 
 def test_gpus_that_the_matrix_names_are_those_of_the_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(VISIBLE, "3")
-    assert Gpus([1, 7]).handles == [1]
+    assert Gpus([1, 7]).indices == [1]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,29 @@
-"""Run a workload's command on this host as the collector does, without the collector."""
+"""A run to prepare; and run a workload's command on this host as the collector does, without the collector."""
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
+from sparkpub.plan.environments import Server
+from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command, RunCase
+
+
+def a_case(**changes: Any) -> RunCase:
+    """A run of a model with a folder."""
+    facts: dict[str, Any] = {
+        "model_key": "tiny",
+        "model_id": "tiny/model",
+        "model_path": "/models/tiny",
+        "model_config": None,
+        "random_weights": False,
+        "iteration": 1,
+        "seed": 42,
+        "workload_key": "w",
+    }
+    if "server" in changes:
+        changes["server"] = Server.model_validate(changes["server"])
+    return RunCase(**facts | changes)
 
 
 def run(command: Command, folder: Path) -> tuple[int, bytes, dict[str, bytes]]:

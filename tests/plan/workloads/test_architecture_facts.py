@@ -1,7 +1,6 @@
 """Facts from a config against published counts, and against transformers' own models built without memory."""
 
 import json
-import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -177,10 +176,7 @@ def test_a_folder_gives_bytes_from_the_headers_of_its_weights(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"num_hidden_layers": 10_001}, "more than 10,000 layers"),
-        ({"hidden_size": "a" * 500}, "hidden_size is 'aaa"),
-        ({"vocab_size": 1_000_000_001}, "vocab_size is 1000000001"),
-        ({"vocab_size": 1.5}, "vocab_size is 1.5"),
+        ({"vocab_size": 1.5}, "ValidationError"),
         ({"decoder_sparse_step": 0, "model_type": "qwen3_moe"}, "ZeroDivisionError"),
         ({"layer_types": [1]}, "AttributeError"),
     ],
@@ -194,20 +190,3 @@ def test_a_config_that_no_model_has_is_refused_in_a_line(
     (line,) = refused.value.lines()
     assert said in line
     assert len(line) < 400
-
-
-def test_the_largest_counts_that_a_model_may_have_are_taken() -> None:
-    largest = {"num_hidden_layers": 10_000, "vocab_size": 1_000_000_000}
-    assert from_config(QWEN_7B | largest, "matrix").layers == 10_000
-
-
-def test_a_config_that_is_no_file_or_nests_without_end_is_refused(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "config.json").write_text("[" * 100_000)
-    with pytest.raises(WorkloadError, match=r"no readable config\.json"):
-        read_model_folder(tmp_path)
-    (tmp_path / "config.json").unlink()
-    os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(WorkloadError, match=r"no readable config\.json"):
-        read_model_folder(tmp_path)

@@ -5,7 +5,6 @@ vLLM 0.32 on two processor cores; histograms were cut from the pages with metric
 same time.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ import pytest
 
 from sparkpub.plan.workloads import command as any_command
 from sparkpub.plan.workloads import vllm_bench, withdrawn
-from sparkpub.plan.workloads.base import Answer, RunCase
+from sparkpub.plan.workloads.base import Answer
 from sparkpub.plan.workloads.command import CommandOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.load import Load
-from tests.plan.workloads.running import run
+from tests.plan.workloads.running import a_case, run
 from tests.plan.workloads.serving import Served, serving
 
 ROOT = Path(__file__).parents[2]
@@ -45,20 +44,6 @@ LOAD = {
     "concurrency": 4,
     "warmup": 4,
 }
-
-
-def case(**changes: Any) -> RunCase:
-    facts: dict[str, Any] = {
-        "model_key": "tiny",
-        "model_id": "tiny/model",
-        "model_path": "/models/tiny",
-        "model_config": None,
-        "random_weights": True,
-        "iteration": 1,
-        "seed": 42,
-        "workload_key": "c4",
-    }
-    return RunCase(**facts | changes)
 
 
 def files(name: str) -> dict[str, bytes]:
@@ -106,30 +91,6 @@ def test_the_load_of_a_command_is_what_its_report_says() -> None:
     assert none.problems == ("no report of sglang",)
 
 
-def test_failures_of_a_client_are_said() -> None:
-    report = json.loads((LOGS / "aiperf-0.13.report.json").read_text())
-    report |= {
-        "error_request_count": {"unit": "requests", "avg": 2.0},
-        "was_cancelled": True,
-        "is_complete": False,
-        "incomplete_reason": "stalled",
-    }
-    report["time_to_first_token"]["unit"] = "fortnights"
-    content = {"report": json.dumps(report).encode()}
-    options = CommandOptions(
-        argv=("x",), reads="aiperf", outputs={"report": "report.json"}
-    )
-    answer = any_command.parse(b"", content, options)
-    assert answer.problems == (
-        "AIPerf was cancelled",
-        "AIPerf did not finish: stalled",
-    )
-    # 2 failed and 12 succeeded
-    share = answer.metrics["failed_requests_percent"].value
-    assert share == pytest.approx(200 / 14)
-    assert "ttft_mean_ms" not in answer.metrics
-
-
 @pytest.mark.parametrize("name", ["vllm-bench-0.32", "aiperf-0.13"])
 def test_records_of_the_type_that_went_are_read(name: str) -> None:
     answer = withdrawn.parse_endpoint(b"", files(name), None)
@@ -140,7 +101,7 @@ def test_records_of_the_type_that_went_are_read(name: str) -> None:
     for kind, words in (("generate", "use vllm-bench"), ("openai-endpoint", "url:")):
         options = withdrawn.WithdrawnOptions.model_construct(type=kind)
         with pytest.raises(WorkloadError, match=f"{kind} is no longer run") as refused:
-            withdrawn.command(case(), options)
+            withdrawn.command(a_case(), options)
         assert words in (refused.value.remedy or "")
 
 
@@ -161,7 +122,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_driver_asks_measures_and_asks_again(folder: Path) -> None:
     with serving(Served(SERVED)) as server:
         options = VllmBenchOptions(**LOAD | {"url": server.url})
-        command = vllm_bench.command(case(), options)
+        command = vllm_bench.command(a_case(), options)
         code, log, outputs = run(command, folder)
     assert code == 3, log
     assert [path for path, _ in server.asked].count("/metrics") == 2
@@ -184,7 +145,7 @@ def test_a_command_of_the_user_s_is_run_in_the_same_driver(folder: Path) -> None
             reads="aiperf",
             outputs={"report": "o.json"},
         )
-        code, log, outputs = run(any_command.command(case(), options), folder)
+        code, log, outputs = run(any_command.command(a_case(), options), folder)
     assert code == 0, log
     assert f"['{server.url}', 'tiny', '42']" in log.decode()
     answer = any_command.parse(log, outputs, options)
@@ -196,14 +157,14 @@ def test_a_server_or_a_client_that_is_missing_is_said(
     folder: Path, unused_port: int
 ) -> None:
     silent = VllmBenchOptions(**LOAD | {"url": f"http://127.0.0.1:{unused_port}"})
-    code, log, outputs = run(vllm_bench.command(case(), silent), folder)
+    code, log, outputs = run(vllm_bench.command(a_case(), silent), folder)
     assert code == 1
     assert f"no server answers at http://127.0.0.1:{unused_port}" in log.decode()
     answer = vllm_bench.parse(log, outputs, silent)
     assert answer.problems == ("no report from vllm bench",)
     with serving(Served(SERVED)) as server:
         absent = LOAD | {"url": server.url, "executable": "absent"}
-        command = vllm_bench.command(case(), VllmBenchOptions(**absent))
+        command = vllm_bench.command(a_case(), VllmBenchOptions(**absent))
         code, log, _ = run(command, folder)
     assert code == pages.LASTING
     assert "absent is not installed here" in log.decode()

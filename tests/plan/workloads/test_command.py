@@ -8,19 +8,10 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import command as workload
-from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.command import CommandOptions
-from tests.plan.workloads.running import run
+from tests.plan.workloads.running import a_case, run
 
-CASE = RunCase(
-    "tiny",
-    "tiny/model",
-    "/models/{seed}",
-    None,
-    random_weights=False,
-    iteration=3,
-    seed=7,
-)
+CASE = a_case(model_path="/models/{seed}", iteration=3, seed=7)
 OWN = {"unit": "events/s", "label": "Events", "direction": "higher"}
 
 

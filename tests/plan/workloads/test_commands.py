@@ -8,32 +8,16 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
-from sparkpub.plan.workloads.base import Command, RunCase
+from sparkpub.plan.workloads.base import Command
 from sparkpub.record.errors import WorkloadError
+from tests.plan.workloads.running import a_case
 
-TABLE: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[2] / "data/commands.json").read_text()
-)
+DATA = Path(__file__).parents[2] / "data"
+TABLE: list[dict[str, Any]] = json.loads((DATA / "commands.json").read_text())
+LINES: list[dict[str, Any]] = json.loads((DATA / "lines.json").read_text())
+"""What a tool prints, and whether a measurement begins or ends with it."""
 OPTIONS: TypeAdapter[Any] = TypeAdapter(WorkloadOptions)
-
-
-def a_case(**changes: Any) -> RunCase:
-    """A run of a model with a folder."""
-    facts: dict[str, Any] = {
-        "model_key": "tiny",
-        "model_id": "tiny/model",
-        "model_path": "/models/tiny",
-        "model_config": None,
-        "random_weights": False,
-        "iteration": 1,
-        "seed": 42,
-        "workload_key": "w",
-    }
-    if "server" in changes:
-        changes["server"] = Server.model_validate(changes["server"])
-    return RunCase(**facts | changes)
 
 
 def command_of(options: dict[str, Any], **case: Any) -> Command:
@@ -61,66 +45,12 @@ def test_options_become_a_command(row: dict[str, Any]) -> None:
             assert files[name].decode() == content
 
 
-@pytest.mark.parametrize(
-    ("options", "line", "begins", "ends"),
-    [
-        # trtllm-bench says it after the warm-up and after the measurement.
-        (
-            {"type": "trtllm-bench", "input_tokens": 8},
-            "[TRT-LLM] [I] Benchmark complete.",
-            True,
-            False,
-        ),
-        (
-            {"type": "trtllm-bench", "input_tokens": 8, "warmup": 0},
-            "[TRT-LLM] [I] Request submission complete.",
-            True,
-            False,
-        ),
-        ({"type": "vllm-bench"}, "Processed prompts:   0%|", True, False),
-        ({"type": "vllm-bench"}, "Adding requests: 100%|", False, False),
-        (
-            {"type": "vllm-bench", "mode": "latency"},
-            "Profiling iterations:   0%|",
-            True,
-            False,
-        ),
-        (
-            {"type": "vllm-bench", "mode": "latency"},
-            "Warmup iterations: 100%|",
-            False,
-            False,
-        ),
-        (
-            {"type": "llama-bench", "warmup": 1},
-            "llama-bench: benchmark 1/2: prompt run 2/4",
-            True,
-            False,
-        ),
-        ({"type": "llama-bench"}, '{"n_prompt": 512, "n_gen": 0}', False, True),
-        ({"type": "llama-benchy", "url": "8000"}, "  Run 1/3 (batch", True, False),
-        ({"type": "llama-benchy", "url": "8000"}, "  Run 11/13 (batch", False, False),
-        ({"type": "llama-benchy", "url": "8000"}, "Saving results to x", False, True),
-        (
-            {
-                "type": "command",
-                "argv": ["aiperf"],
-                "reads": "aiperf",
-                "outputs": {"report": "a.json"},
-            },
-            "15:16:26.475 NOTICE   Phase profiling (profiling) started | phase_index=1",
-            True,
-            False,
-        ),
-    ],
-)
-def test_the_measurement_lies_between_lines_of_the_tool(
-    options: dict[str, Any], line: str, begins: bool, ends: bool
-) -> None:
-    command = command_of(options)
+@pytest.mark.parametrize("row", LINES, ids=lambda row: row["line"])
+def test_the_measurement_lies_between_lines_of_the_tool(row: dict[str, Any]) -> None:
+    command = command_of(row["options"])
     found = [command.measured_from, command.measured_until]
-    seen = [pattern is not None and bool(re.search(pattern, line)) for pattern in found]
-    assert seen == [begins, ends]
+    seen = [bool(pattern and re.search(pattern, row["line"])) for pattern in found]
+    assert seen == [row["begins"], row["ends"]]
 
 
 def test_a_server_is_shared_unless_its_command_names_the_iteration() -> None:

@@ -1,19 +1,18 @@
 """The payload runs for real: CTranslate2 on the processor, with a model of a few thousand parameters."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 
 from sparkpub.plan.workloads import WORKLOADS, ctranslate2
 from sparkpub.plan.workloads.architecture import from_config
-from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.ctranslate2 import Ctranslate2Options
 from sparkpub.record.identity import contradictions
 from sparkpub.record.record import Requested
-from tests.plan.workloads.running import run
+from tests.plan.workloads.running import a_case, run
 
 TINY = {
     "model_type": "llama",
@@ -26,19 +25,7 @@ TINY = {
     "tie_word_embeddings": False,
     "dtype": "float32",
 }
-
-
-def case(**changes: Any) -> RunCase:
-    facts: dict[str, Any] = {
-        "model_key": "tiny",
-        "model_id": "tiny",
-        "model_path": None,
-        "model_config": TINY,
-        "random_weights": True,
-        "iteration": 1,
-        "seed": 7,
-    }
-    return RunCase(**facts | changes)
+TINY_CASE = a_case(model_path=None, model_config=TINY, random_weights=True)
 
 
 @pytest.mark.parametrize("compute_type", ["float32", "int8"])
@@ -53,7 +40,7 @@ def test_a_real_run(tmp_path: Path, compute_type: str) -> None:
             "compute_type": compute_type,
         }
     )
-    command = ctranslate2.command(case(), options)
+    command = ctranslate2.command(TINY_CASE, options)
     code, log, files = run(command, tmp_path)
     assert code == 0, log
     assert command.measured_from in log.decode().splitlines()
@@ -81,7 +68,7 @@ def test_a_real_run(tmp_path: Path, compute_type: str) -> None:
 def test_a_run_proves_its_model(tmp_path: Path) -> None:
     """Parameters, bytes and layers as `from_config` counts them; half of the bytes and less after quantisation."""
     command = ctranslate2.command(
-        case(), Ctranslate2Options(batches=1, output_tokens=2)
+        TINY_CASE, Ctranslate2Options(batches=1, output_tokens=2)
     )
     _, log, files = run(command, tmp_path)
     seen = WORKLOADS["ctranslate2"].parse(log, files, None).observed
@@ -108,7 +95,8 @@ def test_the_same_seed_gives_the_same_tokens(tmp_path: Path) -> None:
         folder = tmp_path / name
         folder.mkdir()
         command = ctranslate2.command(
-            case(seed=seed), Ctranslate2Options(batches=1, output_tokens=8)
+            replace(TINY_CASE, seed=seed),
+            Ctranslate2Options(batches=1, output_tokens=8),
         )
         _, log, files = run(command, folder)
         seen = WORKLOADS["ctranslate2"].parse(log, files, None).observed

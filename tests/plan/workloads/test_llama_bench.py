@@ -6,8 +6,6 @@ The logs under `tests/data/logs/llama-bench` are of the real tool, build 11434: 
 
 import json
 
-import pytest
-
 from sparkpub.plan.workloads import llama_bench
 from sparkpub.plan.workloads.llama_bench import LlamaBenchOptions
 
@@ -40,42 +38,6 @@ GENERATION = COMMON | {
     "samples_ns": [6_000_000_003, 6_499_999_997],
     "samples_ts": [16.6667, 15.3846],
 }
-LINES = f"ggml_cuda_init: found 1 CUDA devices\n{json.dumps(PROMPT)}\n{json.dumps(GENERATION)}\n"
-ARRAY = f"ggml_cuda_init: found 1 CUDA devices\n{json.dumps([PROMPT, GENERATION], indent=2)}\nllama_perf: done\n"
-
-
-@pytest.mark.parametrize(
-    "log",
-    [LINES, ARRAY, json.dumps([PROMPT, GENERATION])],
-    ids=["lines", "array", "file"],
-)
-def test_the_tests_are_found_wherever_they_stand(log: str) -> None:
-    answer = llama_bench.parse(log.encode(), {}, None)
-    assert answer.complete
-    assert not answer.problems
-    value = {name: metric.value for name, metric in answer.metrics.items()}
-    assert value["prompt_throughput_tok_s"] == 2000.0
-    assert value["output_throughput_tok_s"] == 16.02565
-    # 6.0 s and 6.5 s for 100 tokens: 60 and 65 ms each.
-    assert value["tpot_min_ms"] == pytest.approx(60.0)
-    assert value["tpot_mean_ms"] == pytest.approx(62.5)
-    observed = answer.observed
-    assert (observed.parameters, observed.weight_bytes) == (
-        7_615_616_512,
-        15_231_233_024,
-    )
-    assert (observed.engine_version, observed.device) == (
-        "b6710 (8e6f8bc8)",
-        "NVIDIA GB10",
-    )
-    assert observed.measured_seconds == 12.5 + 2 * 0.256
-    assert {metric.source for metric in answer.metrics.values()} == {"log"}
-    assert (
-        llama_bench.parse(b"", {"report": log.encode()}, None)
-        .metrics["tpot_p50_ms"]
-        .source
-        == "report"
-    )
 
 
 def test_tests_that_are_missing_are_said() -> None:

@@ -6,11 +6,8 @@ from pathlib import Path
 import pytest
 
 from sparkpub.plan.workloads import matmul
-from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.matmul import MatmulOptions
-from tests.plan.workloads.running import run
-
-CASE = RunCase("gemm", "gemm", None, None, random_weights=False, iteration=1, seed=7)
+from tests.plan.workloads.running import a_case, run
 
 
 def test_numpy_on_the_cpu(tmp_path: Path) -> None:
@@ -18,7 +15,7 @@ def test_numpy_on_the_cpu(tmp_path: Path) -> None:
     options = MatmulOptions(
         size=128, iterations=4, warmup=1, device="cpu", label="Warm-up"
     )
-    command = matmul.command(CASE, options)
+    command = matmul.command(a_case(), options)
     code, log, files = run(command, tmp_path)
     assert code == 0, log
     assert command.measured_from

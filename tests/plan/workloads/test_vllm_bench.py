@@ -21,18 +21,6 @@ def values(
     return {name: metric.value for name, metric in answer.metrics.items()}
 
 
-def test_the_total_rate_is_never_taken_for_the_output_rate() -> None:
-    report = {
-        "elapsed_time": 10.0,
-        "num_requests": 100,
-        "total_num_tokens": 64_000,
-        "tokens_per_second": 6400.0,
-    }
-    answer = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
-    assert "output_throughput_tok_s" not in answer.metrics
-    assert not answer.complete
-
-
 def test_latency_is_per_batch_and_the_rate_needs_its_size() -> None:
     report = {
         "avg_latency": 2.0,
@@ -66,13 +54,3 @@ def test_the_report_of_a_client_alone_names_no_engine() -> None:
     # lhl/strix-halo-testing has results of llama.cpp with `backend='vllm'`, which is the client's own default.
     own = json.dumps(report | {"backend": "vllm"}).encode()
     assert vllm_bench.parse(b"", {"report": own}, None).observed.engine is None
-
-
-def test_latencies_of_requests_are_not_taken_for_those_of_batches() -> None:
-    """Since 0.32 the report of mode serve lists the latency of each request, too."""
-    report = json.loads((LOGS / "0.24-serve.report.json").read_text()) | {
-        "latencies": [0.7, 0.8]
-    }
-    found = values(b"", report)
-    assert found["output_throughput_tok_s"] == 1191.7478534914176
-    assert found["request_latency_mean_ms"] == 781.4857745000029

@@ -358,11 +358,6 @@ FAULTS = [
         setting(before={"gpu_utilization_percent": "60"}),
     ),
     Fault(
-        "foreign-telemetry",
-        "the samples begin at another temperature",
-        setting(before={"gpu_temp_celsius": "44"}),
-    ),
-    Fault(
         "memory-bookkeeping",
         "the weights are in GB",
         setting(change_metrics=in_gigabytes),

@@ -119,7 +119,6 @@ def a_view(
 
 def quiet(
     times: Iterable[float] = range(-4, 96),
-    metrics: Mapping[str, tuple[float, ...]] | None = None,
     **columns: Any,
 ) -> Samples:
     """Samples in which nothing stands out, but for these columns: a value for all samples, or one for each."""
@@ -131,7 +130,7 @@ def quiet(
     found["gpu_foreign_processes"][:] = 0
     for name, value in columns.items():
         found[name][:] = value
-    return Samples(found, metrics or {})
+    return Samples(found)
 
 
 def answered(values: Mapping[str, float] | None = None, **changes: Any) -> Reread:

@@ -1,32 +1,35 @@
-"""Faults of careless and of dishonest operators, planted in copies of real records by arithmetic.
+"""Faults of operators, servers and clients, planted in copies of real records and in files before they are imported.
 
-A copy is one cell of a committed campaign in both environments, with log, report, requests and telemetry: one model's
-decoding with our own payload (h200), llama-bench (h200-llama), or a vLLM server and its client (h200-vllm). A careless
-operator leaves the sums of files as they were recorded; a dishonest one makes them anew (`reseal`), so that only the
-contents can tell.
+A copy is the first rounds of one cell of a committed campaign in both environments, with log, report, requests and
+telemetry: one model's decoding with our own payload (h200), llama-bench (h200-llama), or a vLLM server and its client
+(h200-vllm). Sums of files are made anew, so that only the contents can tell. A client's fault is in its report, in the
+table that it prints, and in the record that is made of both.
 """
 
 import hashlib
 import json
+import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.given import Given
 from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.base import Answer
 
 DATA = Path(__file__).parents[3] / "data" / "comprehensive"
+IMPORTS = Path(__file__).parents[2] / "data" / "imports"
+LLAMA, VLLM = "h200-llama", "h200-vllm"
 PATTERNS = {
-    "h200": "*_dense7b_decode_iter??_*Z.json",
-    "h200-llama": "*_d0_iter??_*Z.json",
-    "h200-vllm": "*_serve-c8_iter??_*Z.json",
+    "h200": "*_dense7b_decode_iter0[123]_*Z.json",
+    LLAMA: "*_d0_iter0[123]_*Z.json",
+    VLLM: "*_serve-c8_iter0[123]_*Z.json",
 }
 """Campaign to the records that a copy holds."""
-GB_PER_GIB = 2**30 / 1e9
-FEW = 3
-"""Iterations of each side in a copy that is not whole."""
 Document = dict[str, Any]
 
 
@@ -47,46 +50,29 @@ class Copy:
                 "margin_percent": matrix.get("equivalence_margin_percent", 1.0),
             }
         items = [item for run in self.runs for item in run["evidence"]]
-        self.others: list[Copy] = []
-        """Campaigns beside it."""
         self.files = {
             item["path"]: (source / item["path"]).read_bytes() for item in items
         }
 
-    def of(self, environment: str) -> list[Document]:
-        """The runs of one environment, in order of time."""
-        return [run for run in self.runs if run["environment"] == environment]
+    def of(self, *environments: str) -> list[Document]:
+        """The runs of these environments, or all, in order of time."""
+        return [
+            run
+            for run in self.runs
+            if run["environment"] in (environments or [run["environment"]])
+        ]
 
-    def read(self, run: Document, role: str) -> bytes:
-        return self.files[_item(run, role)["path"]]
+    def read(self, run: Document, role: str) -> str:
+        (path,) = [item["path"] for item in run["evidence"] if item["role"] == role]
+        return self.files[path].decode()
 
-    def put(self, run: Document, role: str, content: bytes) -> None:
+    def put(self, run: Document, role: str, text: str) -> None:
         """Other contents, with sums made anew."""
-        self.files[_item(run, role)["path"]] = content
-        self.reseal(run)
-
-    def document(self, run: Document, role: str) -> Document:
-        found: Document = json.loads(self.read(run, role))
-        return found
-
-    def reseal(self, run: Document) -> None:
-        for item in run["evidence"]:
-            content = self.files[item["path"]]
-            item |= {
-                "sha256": hashlib.sha256(content).hexdigest(),
-                "bytes": len(content),
-            }
-
-    def rename(self, run: Document, **fields: Any) -> None:
-        """The run under another iteration, environment or start, its id and its files with it."""
-        run |= fields
-        started = run["started"]["value"].replace("-", "").replace(":", "")
-        stem = f"{run['environment']}_{run['model']}_{run['workload']}_iter{run['iteration']:02d}_{started}"
-        run["run_id"] = f"{self.name}-{stem}"
-        for item in run["evidence"]:
-            content = self.files[item["path"]]
-            item["path"] = f"{stem}.{item['path'].split('.', 1)[1]}"
-            self.files[item["path"]] = content
+        content = text.encode()
+        (item,) = [item for item in run["evidence"] if item["role"] == role]
+        self.files[item["path"]] = content
+        digest = hashlib.sha256(content).hexdigest()
+        item |= {"sha256": digest, "bytes": len(content)}
 
     def write(self, data: Path) -> Path:
         folder = data / self.name
@@ -96,35 +82,31 @@ class Copy:
             (folder / f"{run['run_id']}.json").write_text(json.dumps(run))
             for item in run["evidence"]:
                 (folder / item["path"]).write_bytes(self.files[item["path"]])
-        for other in self.others:
-            other.write(data)
         return folder
 
 
-def _item(run: Document, role: str) -> Document:
-    found: Document = next(item for item in run["evidence"] if item["role"] == role)
-    return found
+Plant = Callable[[Copy], None]
+Changes = Mapping[str, Any]
+"""Places in a document, as a pattern of `machine.gpus.0.id`, with what is there now, or what makes it of what was."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A fault in a copy of a committed campaign. `check` finds it; None where no check can, and `why` not."""
+    """A fault in a copy of a committed campaign, and the check that finds it."""
 
+    check: str
     what: str
-    check: str | None
-    plant: Callable[[Copy], None]
-    why: str = ""
+    plant: Plant
     campaign: str = "h200"
-    whole: bool = True
-    """Whether the fault needs every run of the campaign: a few are enough for most faults of a client."""
     committed: bool = False
     """Whether the campaign had been committed as it was."""
     alone = False
+    why = ""
 
     @property
     def of(self) -> str:
         """What is copied."""
-        return f"{self.campaign} whole={self.whole} committed={self.committed}"
+        return f"{self.campaign} committed={self.committed}"
 
     @property
     def is_possible(self) -> bool:
@@ -134,8 +116,6 @@ class Planted:
     def bring(self, data: Path, *, planted: bool) -> None:
         """The campaign as it is, or with the fault."""
         copy = Copy(self.campaign)
-        if not self.whole:
-            copy.runs = [run for run in copy.runs if run["iteration"] <= FEW]
         if self.committed:
             folder = copy.write(data)
             _commit(folder)
@@ -152,621 +132,829 @@ def _commit(folder: Path) -> None:
     author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
     for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "runs"]):
         subprocess.run(["git", *arguments], cwd=folder, check=True)
-    """Of which a copy is taken."""
 
 
-def times(factor: float, run: Document, *names: str) -> None:
-    """Metrics of a record multiplied."""
-    for name in names:
-        run["metrics"][name]["value"] *= factor
-
-
-def shifted(text: str, **by: float) -> str:
-    moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(**by)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def shift(run: Document, **by: float) -> None:
-    for end in ("started", "ended"):
-        run[end]["value"] = shifted(run[end]["value"], **by)
-
-
-RATES = (
-    "output_throughput_tok_s",
-    "total_throughput_tok_s",
-    "request_throughput_req_s",
-)
-
-
-# -- figures ---------------------------------------------------------------------------------------------------
-
-
-def edit_the_record(copy: Copy) -> None:
-    times(1.05, copy.of("container")[2], "output_throughput_tok_s")
-
-
-def edit_record_and_report(copy: Copy) -> None:
-    run = copy.of("container")[2]
-    report = copy.document(run, "report")
-    for name in RATES:
-        report["metrics"][name] *= 1.004
-        run["metrics"][name]["value"] *= 1.004
-    report["metrics"]["measured_time_ms"] /= 1.004
-    run["metrics"]["measured_time_ms"]["value"] /= 1.004
-    copy.put(run, "report", json.dumps(report).encode())
-
-
-def edit_everything_but_the_requests(copy: Copy) -> None:
-    for run in copy.of("container"):
-        report = copy.document(run, "report")
-        for name in RATES:
-            report["metrics"][name] *= 1.05
-            run["metrics"][name]["value"] *= 1.05
-        report["metrics"]["measured_time_ms"] /= 1.05
-        run["metrics"]["measured_time_ms"]["value"] /= 1.05
-        copy.put(run, "report", json.dumps(report).encode())
-        said = f"batch 8: {run['metrics']['output_throughput_tok_s']['value']:.1f} output tokens/s"
-        copy.put(run, "log", b"7.616 B parameters, " + said.encode() + b"\n")
-
-
-def edit_all_evidence_of_one_run(copy: Copy) -> None:
-    """Rates and times of record, report, requests and log by one factor, all sums anew."""
-    run = copy.of("container")[4]
-    factor = 1.004
-    report = copy.document(run, "report")
-    for name, value in report["metrics"].items():
-        report["metrics"][name] = _scaled(name, value, factor)
-    copy.put(run, "report", json.dumps(report).encode())
-    requests = copy.document(run, "requests")
-    for request in requests["requests"]:
-        request["ttft_ms"] /= factor
-        request["latency_ms"] /= factor
-    requests["itl_ms"] = [
-        [step / factor for step in batch] for batch in requests["itl_ms"]
-    ]
-    copy.put(run, "requests", json.dumps(requests).encode())
-    for name, metric in run["metrics"].items():
-        if metric["source"] == "report":
-            metric["value"] = _scaled(name, metric["value"], factor)
-    said = f"batch 8: {run['metrics']['output_throughput_tok_s']['value']:.1f} output tokens/s"
-    copy.put(run, "log", b"7.616 B parameters, " + said.encode() + b"\n")
-
-
-def _scaled(name: str, value: float, factor: float) -> float:
-    if name.endswith("_ms"):
-        return value / factor
-    return value * factor if name.endswith(("_tok_s", "_req_s")) else value
-
-
-def seconds_for_milliseconds(copy: Copy) -> None:
-    for run in copy.of("container"):
-        times(1e-3, run, *(name for name in run["metrics"] if name.startswith("ttft_")))
-
-
-def gigabytes_for_peak(copy: Copy) -> None:
-    for run in copy.of("container"):
-        times(GB_PER_GIB, run, "gpu_memory_peak_gib")
-
-
-def energy_of_the_container_down(copy: Copy) -> None:
-    for run in copy.of("container"):
-        times(0.95, run, "gpu_energy_joule")
-
-
-def rounded_figures(copy: Copy) -> None:
-    for run in copy.of("container"):
-        for name in RATES:
-            run["metrics"][name]["value"] = round(run["metrics"][name]["value"])
-
-
-def weights_moved(copy: Copy) -> None:
-    for run in copy.of("native"):
-        report = copy.document(run, "report")
-        report["metrics"]["allocated_peak_gib"] = run["metrics"]["allocated_peak_gib"][
-            "value"
-        ] = 10.0
-        copy.put(run, "report", json.dumps(report).encode())
-
-
-# -- runs ------------------------------------------------------------------------------------------------------
-
-
-def copy_an_iteration(copy: Copy) -> None:
-    """The last iteration of an environment is the one before it, under a new id, ten seconds later."""
-    *_, one, last = copy.of("native")
-    again: Document = json.loads(json.dumps(one))
-    again["plan"] = last["plan"]
-    again["started"], again["ended"] = last["started"], last["ended"]
-    copy.rename(again, iteration=last["iteration"])
-    copy.runs[copy.runs.index(last)] = again
-
-
-def native_as_container(copy: Copy) -> None:
-    """A run of the container is a native one under another label, its report rewritten with spaces."""
-    native, container = copy.of("native")[3], copy.of("container")[3]
-    for name in ("metrics", "observed", "phases", "duration_seconds"):
-        container[name] = json.loads(json.dumps(native[name]))
-    for role in ("report", "requests", "log", "telemetry"):
-        content = copy.read(native, role)
-        copy.put(container, role, content + b"\n" if role != "telemetry" else content)
-    shift(container, seconds=0)
-    container["ended"]["value"] = shifted(
-        container["started"]["value"], seconds=native["duration_seconds"]
-    )
-
-
-def keep_the_best(copy: Copy) -> None:
-    """Every run of the container was measured twice, and the slower record deleted."""
-    for run in copy.of("container"):
-        run["plan"]["attempt"] = 2
-
-
-def delete_the_first_runs(copy: Copy) -> None:
-    copy.runs = [run for run in copy.runs if run["iteration"] > 2]
-
-
-def delete_and_renumber(copy: Copy) -> None:
-    """The first two iterations are gone, the others count from one, and the matrix asks for eight."""
-    delete_the_first_runs(copy)
-    for run in copy.runs:
-        copy.rename(run, iteration=run["iteration"] - 2)
-    copy.info["matrix"]["iterations"] = 8
-
-
-def delete_the_slowest(copy: Copy) -> None:
-    """The slowest run of the container, and nothing else."""
-    slowest = min(
-        copy.of("container"),
-        key=lambda run: float(run["metrics"]["output_throughput_tok_s"]["value"]),
-    )
-    copy.runs.remove(slowest)
-
-
-def swap_labels(copy: Copy) -> None:
-    """Half of the pairs of environments change sides, all their files with them."""
-    for native, container in zip(
-        copy.of("native")[::2], copy.of("container")[::2], strict=True
-    ):
-        for run, name in ((native, "container"), (container, "native")):
-            copy.rename(run, environment=name)
-
-
-def no_repeats(copy: Copy) -> None:
-    """An inconvenient run is quarantined."""
-    run = copy.of("container")[6]["run_id"]
-    copy.info["quarantined"] = [{"run": run, "reason": "it looked wrong"}]
-
-
-# -- evidence --------------------------------------------------------------------------------------------------
-
-
-def swap_logs(copy: Copy) -> None:
-    one, other = copy.of("native")[1:3]
-    first, then = copy.read(one, "log"), copy.read(other, "log")
-    copy.put(one, "log", then)
-    copy.put(other, "log", first)
-
-
-def swap_reports(copy: Copy) -> None:
-    one, other = copy.of("native")[1], copy.of("container")[1]
-    first, then = copy.read(one, "report"), copy.read(other, "report")
-    copy.put(one, "report", then)
-    copy.put(other, "report", first)
-
-
-def edit_the_report(copy: Copy) -> None:
-    """The report, and the sum with it."""
-    run = copy.of("native")[4]
-    report = copy.document(run, "report")
-    report["metrics"]["output_throughput_tok_s"] *= 1.02
-    copy.put(run, "report", json.dumps(report).encode())
-
-
-def other_telemetry(copy: Copy) -> None:
-    one, other = copy.of("native")[1], copy.of("native")[7]
-    copy.put(one, "telemetry", copy.read(other, "telemetry"))
-
-
-def telemetry_of_another_campaign(copy: Copy) -> None:
-    run = copy.of("native")[1]
-    other = next((DATA / "h200").glob("native_dense32b_decode_iter01_*.telemetry.csv"))
-    copy.put(run, "telemetry", other.read_bytes())
-
-
-def telemetry_cut(copy: Copy) -> None:
-    run = copy.of("native")[1]
-    rows = copy.read(run, "telemetry").splitlines(keepends=True)
-    copy.put(run, "telemetry", b"".join(rows[: len(rows) // 3]))
-
-
-def power_scaled(copy: Copy) -> None:
-    """The power of the samples of one environment, by a tenth, and not the record's."""
-    for run in copy.of("container"):
-        table = copy.read(run, "telemetry").decode().splitlines()
-        place = table[0].split(",").index("gpu_power_watt")
-        rows = [line.split(",") for line in table[1:]]
-        for row in rows:
-            row[place] = f"{0.9 * float(row[place]):.3f}" if row[place] else ""
-        copy.put(
-            run,
-            "telemetry",
-            "\n".join([table[0], *(",".join(row) for row in rows), ""]).encode(),
+@dataclass(frozen=True)
+class ImportFault:
+    """A fault in a file before it is imported."""
+
+    kind: str
+    of: str
+    """The file, below the imports of its kind."""
+    what: str
+    changes: Changes
+    check: str = "inconsistent-report"
+    alone = False
+    is_possible = True
+    why = ""
+
+    def bring(self, data: Path, *, planted: bool) -> None:
+        """The file as it is, or with the fault, as a campaign in `data`."""
+        source = IMPORTS / self.kind / self.of
+        text = source.read_text()
+        if planted:
+            parts = text.splitlines() if source.suffix == ".jsonl" else [text]
+            changed = [change(json.loads(part), self.changes) for part in parts]
+            text = "\n".join(map(json.dumps, changed))
+        folder = data.with_name(f"{data.name}-source")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / source.name).write_text(text)
+        given = Given(
+            "c",
+            environment="native",
+            machine="h200",
+            model="tiny-llama" if self.kind == "sglang" else None,
+            say=lambda _: None,
         )
+        import_results(self.kind, folder, data, given)
 
 
-# -- time ------------------------------------------------------------------------------------------------------
+# -- how copies and files are changed ------------------------------------------------------------------------------
 
 
-def time_zone(copy: Copy) -> None:
-    """The container's clock was on local time, and a Z was put behind it."""
-    for run in copy.of("container"):
-        shift(run, hours=1)
-        copy.rename(run)
+def change(part: Any, changes: Changes, place: str = "") -> Any:
+    """A document with other values in some places."""
+    for pattern, value in changes.items():
+        if place and re.fullmatch(pattern, place):
+            return value(part) if callable(value) else value
+    dot = place and f"{place}."
+    if isinstance(part, list):
+        return [change(each, changes, f"{dot}{at}") for at, each in enumerate(part)]
+    if isinstance(part, dict):
+        names = [*part, *(name for name in _new(changes, dot) if name not in part)]
+        return {name: change(part.get(name), changes, f"{dot}{name}") for name in names}
+    return part
 
 
-def ends_before_it_starts(copy: Copy) -> None:
-    run = copy.of("native")[2]
-    run["started"], run["ended"] = run["ended"], run["started"]
-    copy.rename(run)
+def _new(changes: Changes, dot: str) -> list[str]:
+    """The names that are written out in full for a place."""
+    rests = [each.removeprefix(dot) for each in changes if each.startswith(dot)]
+    return [rest for rest in rests if rest.isidentifier()]
 
 
-def shorter_than_measured(copy: Copy) -> None:
-    copy.of("native")[2]["duration_seconds"] = 1.0
+def times(factor: float) -> Callable[[Any], Any]:
+    """A figure multiplied; what counts things stays a whole number."""
+
+    def scale(value: Any) -> Any:
+        if isinstance(value, int):
+            return round(factor * value)
+        return factor * value if isinstance(value, float) else value
+
+    return scale
 
 
-def id_of_another_time(copy: Copy) -> None:
-    shift(copy.of("native")[9], days=1)
+def more(*added: Any) -> Callable[[list[Any]], list[Any]]:
+    return lambda there: [*there, *added]
 
 
-def blocks_called_interleaved(copy: Copy) -> None:
-    """All native runs first. Records, names and the tools' own clocks say so; the plan says that they took turns."""
-    for number, run in enumerate(copy.of("native") + copy.of("container")):
-        began = shifted("2026-11-20T10:00:00Z", minutes=2 * number)
-        late = datetime.fromisoformat(began) - datetime.fromisoformat(
-            run["started"]["value"]
-        )
-        run["started"]["value"] = began
-        run["ended"]["value"] = shifted(began, seconds=run["duration_seconds"])
-        report = copy.document(run, "report")
-        report["phases_epoch"] += late.total_seconds()
-        copy.put(run, "report", json.dumps(report).encode())
-        copy.rename(run)
+def flag(name: str, value: str) -> Callable[[list[str]], list[str]]:
+    """A command line with another value of an option."""
+
+    def set_it(argv: list[str]) -> list[str]:
+        at = argv.index(name) + 1
+        return [*argv[:at], value, *argv[at + 1 :]]
+
+    return set_it
 
 
-def nearly_blocks(copy: Copy) -> None:
-    """The same, but for one pair."""
-    blocks_called_interleaved(copy)
-    one, other = copy.of("native")[9], copy.of("container")[0]
-    one["started"], other["started"] = other["started"], one["started"]
-    one["ended"], other["ended"] = other["ended"], one["ended"]
+ALL = slice(None)
+LATER = slice(2, None)
+"""The runs after the first round."""
 
 
-# -- what was asked for ----------------------------------------------------------------------------------------
-
-
-def other_image(copy: Copy) -> None:
-    for run in copy.of("container")[5:]:
-        run["container"]["image_id"] = "sha256:" + 64 * "0"
-
-
-def image_by_another_name(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["container"]["image"] = "sparkpub/host:2"
-
-
-def other_batch(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["requested"]["workload"]["batch_size"] = 16
-
-
-def other_batch_observed(copy: Copy) -> None:
-    copy.of("container")[0]["observed"]["batch_size"] = 16
-
-
-def fewer_requests(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["observed"]["requests"] = 40
-
-
-def shorter_prompts(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["observed"]["input_tokens_mean"] = 64.0
-
-
-def other_seed(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["reproducibility"]["seeds"]["workload"] = 7
-
-
-def without_warmup(copy: Copy) -> None:
-    """The command line says what the request does not."""
-    for run in copy.of("native"):
-        run["argv"][run["argv"].index("--warmup") + 1] = "0"
-
-
-def other_matrix(copy: Copy) -> None:
-    """The matrix was changed after the runs."""
-    copy.info["matrix"]["workloads"]["decode"]["output_tokens"] = 64
-
-
-def other_model(copy: Copy) -> None:
-    """One environment measured another model under the same name."""
-    for run in copy.of("container"):
-        run["observed"]["config_sha256"] = 64 * "a"
-
-
-def other_order(copy: Copy) -> None:
-    for run in copy.runs:
-        run["plan"]["position"] = 100 - run["plan"]["position"]
-
-
-# -- conditions ------------------------------------------------------------------------------------------------
-
-
-def on_machine(**fields: Any) -> Callable[[Copy], None]:
-    """Facts of the machine of all runs in the container."""
+def recorded(changes: Changes, *sides: str, runs: slice = ALL) -> Plant:
+    """Other facts in records."""
 
     def plant(copy: Copy) -> None:
-        for run in copy.of("container"):
-            run["machine"] |= fields
+        for run in copy.of(*sides)[runs]:
+            run.update(change(run, changes))
 
     return plant
 
 
-def other_power_limit(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["machine"]["gpus"][0]["power_limit_watt"] = 500.0
+def declared(changes: Changes) -> Plant:
+    """Something else in campaign.json."""
+
+    def plant(copy: Copy) -> None:
+        copy.info = change(copy.info, changes)
+
+    return plant
 
 
-def other_package(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["reproducibility"]["packages"]["torch"] = "2.12.0"
+def logged(old: str, new: str, *sides: str, runs: slice = ALL) -> Plant:
+    """Another line in logs."""
+
+    def plant(copy: Copy) -> None:
+        for run in copy.of(*sides)[runs]:
+            copy.put(run, "log", re.sub(old, new, copy.read(run, "log")))
+
+    return plant
 
 
-def other_collector(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["reproducibility"]["sparkpub_commit"] = "1234567"
+def sampled(column: str, value: float | Callable[[float], float], *sides: str) -> Plant:
+    """Other values in a column of the telemetry."""
+
+    def plant(copy: Copy) -> None:
+        for run in copy.of(*sides):
+            header, *lines = copy.read(run, "telemetry").splitlines()
+            at = header.split(",").index(column)
+            rows = [line.split(",") for line in lines]
+            for row in rows:
+                if len(row) > at and row[at]:
+                    told = value(float(row[at])) if callable(value) else value
+                    row[at] = f"{told:.6g}"
+            copy.put(run, "telemetry", "\n".join([header, *map(",".join, rows), ""]))
+
+    return plant
 
 
-def memory_limit(copy: Copy) -> None:
-    copy.info["matrix"]["environments"]["container"]["memory"] = "8g"
-    for run in copy.of("container"):
-        run["requested"]["environment"]["memory"] = "8g"
+def together(*plants: Plant) -> Plant:
+    def plant(copy: Copy) -> None:
+        for each in plants:
+            each(copy)
+
+    return plant
 
 
-def warmer_start(copy: Copy) -> None:
-    """The container's runs began 15 °C warmer, by record and samples."""
-    for run in copy.of("container"):
-        run["metrics"]["gpu_temp_start_celsius"]["value"] += 15
-        _column(
-            copy,
-            run,
-            "gpu_temp_celsius",
-            lambda time, value: value + 15 if time < 0.3 else value,
-        )
-
-
-def lower_clock(copy: Copy) -> None:
-    for run in copy.of("container"):
-        _column(copy, run, "gpu_clock_sm_mhz", lambda _, value: 0.9 * value)
-
-
-def tenant(copy: Copy) -> None:
-    """Another process held 4 GiB before the container's run, by record and samples."""
-    run = copy.of("container")[3]
-    run["memory"]["baseline"]["gpu_used_gib"] += 4
-    run["metrics"]["gpu_memory_peak_gib"]["value"] += 4
-    _column(copy, run, "gpu_memory_used_gib", lambda _, value: value + 4)
-
-
-def _column(
-    copy: Copy, run: Document, name: str, change: Callable[[float, float], float]
-) -> None:
-    """A column of a run's telemetry changed, by time and value, its sum made anew."""
-    header, *body = copy.read(run, "telemetry").decode().splitlines()
-    place = header.split(",").index(name)
-    rows = [line.split(",") for line in body]
-    for row in rows:
-        if row[place]:
-            row[place] = f"{change(float(row[0]), float(row[place])):.10g}"
-    copy.put(
-        run,
-        "telemetry",
-        "\n".join([header, *(",".join(row) for row in rows), ""]).encode(),
-    )
-
-
-def _slower_batches(copy: Copy, run: Document, factors: list[float]) -> None:
-    """The batches of a run slowed down by a factor each, with every figure that follows from them."""
-    requests = copy.document(run, "requests")
-    report = copy.document(run, "report")
-    before = sum(
-        {
-            request["batch"]: request["latency_ms"] for request in requests["requests"]
-        }.values()
-    )
-    for request in requests["requests"]:
-        request["latency_ms"] *= factors[request["batch"]]
-        request["ttft_ms"] *= factors[request["batch"]]
-    requests["itl_ms"] = [
-        [step * factor for step in batch]
-        for batch, factor in zip(requests["itl_ms"], factors, strict=True)
-    ]
-    copy.put(run, "requests", json.dumps(requests).encode())
-    after = sum(
-        {
-            request["batch"]: request["latency_ms"] for request in requests["requests"]
-        }.values()
-    )
-    for name in (*RATES, "measured_time_ms"):
-        report["metrics"][name] = _scaled(name, report["metrics"][name], before / after)
-    copy.put(run, "report", json.dumps(report).encode())
-    said = (
-        f"batch 8: {report['metrics']['output_throughput_tok_s']:.1f} output tokens/s"
-    )
-    copy.put(run, "log", b"7.616 B parameters, " + said.encode() + b"\n")
-    _reread(copy, run)
-
-
-def _reread(copy: Copy, run: Document) -> None:
-    """The figures of the record taken from its evidence anew."""
-
-    files = {role: copy.read(run, role) for role in ("report", "requests")}
-    answer = WORKLOADS["generate"].parse(copy.read(run, "log"), files, None)
+def _read_again(run: Document, answer: Answer) -> None:
+    """What a collector would have made of a tool's answer."""
     for name, value in answer.metrics.items():
-        if name in run["metrics"]:
-            run["metrics"][name]["value"] = value.value
+        if value.value is not None:
+            run["metrics"][name] = value.model_dump(mode="json", exclude_none=True)
+    if run.get("samples"):
+        run["samples"] = {name: [*values] for name, values in answer.samples.items()}
+    run["observed"] |= answer.observed.model_dump(mode="json", exclude_none=True)
 
 
-def cold_start(copy: Copy) -> None:
-    """The first batch of one run takes twice as long."""
-    _slower_batches(copy, copy.of("native")[6], [2, 1, 1, 1, 1, 1])
+KINDS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL"}
+STATISTICS = ("mean", "median", "p50", "p90", "p95", "p99")
+PRINTED = {
+    "completed": "Successful requests:",
+    "failed": "Failed requests:",
+    "duration": "Benchmark duration (s):",
+    "total_input_tokens": "Total input tokens:",
+    "total_output_tokens": "Total generated tokens:",
+    "request_throughput": "Request throughput (req/s):",
+    "output_throughput": "Output token throughput (tok/s):",
+    "total_token_throughput": "Total token throughput (tok/s):",
+} | {
+    f"{statistic}_{kind}_ms": f"{statistic.capitalize()} {name} (ms):"
+    for kind, name in KINDS.items()
+    for statistic in STATISTICS
+}
+"""What a report of vLLM holds, and the words before it in the table of the log."""
 
 
-def unlike_by_two_percent(copy: Copy) -> None:
-    """The container is 2 % faster: in every figure and every file."""
-    for run in copy.of("container"):
-        _slower_batches(copy, run, 6 * [0.98])
+def client(changes: Changes, *sides: str) -> Plant:
+    """The runs as their client would have written them, with rates of its totals where these are others."""
+    workload = WORKLOADS["vllm-bench"]
+
+    def plant(copy: Copy) -> None:
+        for run in copy.of(*sides):
+            report = change(json.loads(copy.read(run, "report")), changes)
+            if changes.keys() & {"duration", "completed", "total_output_tokens"}:
+                report |= _rates(report)
+            log = copy.read(run, "log")
+            for name, words in PRINTED.items():
+                value = report[name]
+                shown = f"{value:.2f}" if isinstance(value, float) else value
+                pattern = rf"^({re.escape(words)} +)[\d.]+"
+                log = re.sub(pattern, rf"\g<1>{shown}", log, flags=re.M)
+            copy.put(run, "log", log)
+            copy.put(run, "report", json.dumps(report))
+            options = workload.options.model_validate(run["requested"]["workload"])
+            files = {"report": json.dumps(report).encode()}
+            _read_again(run, workload.parse(log.encode(), files, options))
+
+    return plant
 
 
-PLANTED = [
-    Planted("a rate in the record is 5 % up", "metric-mismatch", edit_the_record),
-    Planted(
-        "rates and time of record and report agree, the log does not",
-        "metric-mismatch",
-        edit_record_and_report,
-    ),
-    Planted(
-        "rates, time and log of all runs agree, the requests do not",
-        "inconsistent-report",
-        edit_everything_but_the_requests,
-    ),
-    Planted(
-        "everything of one run, 0.4 % faster",
-        None,
-        edit_all_evidence_of_one_run,
-        "every file was rewritten before its commit: only a signature made on the machine could tell",
-    ),
-    Planted(
-        "times to first token in seconds", "metric-mismatch", seconds_for_milliseconds
-    ),
-    Planted("the sampler's peak in GB", "foreign-telemetry", gigabytes_for_peak),
-    Planted(
-        "5 % less energy in the container's records",
-        "foreign-telemetry",
-        energy_of_the_container_down,
-    ),
-    Planted("rates rounded to whole numbers", "metric-mismatch", rounded_figures),
-    Planted(
-        "less memory allocated than the weights take",
-        "memory-bookkeeping",
-        weights_moved,
-    ),
-    Planted("an iteration is a copy of another", "copied-evidence", copy_an_iteration),
-    Planted(
-        "a native run is called one of the container",
-        "copied-evidence",
-        native_as_container,
-    ),
-    Planted("the first attempts are gone", "time-consistency", keep_the_best),
-    Planted("the first two iterations are gone", "unbalanced", delete_the_first_runs),
-    Planted(
-        "gone, renumbered, and the matrix changed",
-        "not-as-requested",
-        delete_and_renumber,
-    ),
-    Planted("the slowest run is gone", "unbalanced", delete_the_slowest),
-    Planted("half of the pairs change their labels", "not-as-requested", swap_labels),
-    Planted(
-        "an inconvenient run is quarantined",
-        None,
-        no_repeats,
-        "quarantine is the operator's right; it is shown with its reason wherever the figures are",
-    ),
-    Planted("two logs are swapped", "metric-mismatch", swap_logs),
-    Planted("two reports are swapped", "metric-mismatch", swap_reports),
-    Planted("a report and its sum are edited", "metric-mismatch", edit_the_report),
-    Planted("telemetry of another run of the cell", "copied-evidence", other_telemetry),
-    Planted(
-        "telemetry of another model's run",
-        "foreign-telemetry",
-        telemetry_of_another_campaign,
-    ),
-    Planted("two thirds of the samples are gone", "telemetry-gap", telemetry_cut),
-    Planted(
-        "a tenth less power in the samples of one environment",
-        "foreign-telemetry",
-        power_scaled,
-    ),
-    Planted("local time called UTC in one environment", "time-consistency", time_zone),
-    Planted("a run ends before it starts", "time-consistency", ends_before_it_starts),
-    Planted(
-        "a run is shorter than what it measured",
-        "time-consistency",
-        shorter_than_measured,
-    ),
-    Planted(
-        "a record is of another day than its id", "time-consistency", id_of_another_time
-    ),
-    Planted(
-        "blocks of time called interleaved", "order-confound", blocks_called_interleaved
-    ),
-    Planted("blocks of time but for one pair", "order-confound", nearly_blocks),
-    Planted("half of a cell ran in another image", "mixed-machines", other_image),
-    Planted(
-        "the image has another name than the matrix says",
-        "not-as-requested",
-        image_by_another_name,
-    ),
-    Planted("another batch size was asked for", "not-as-requested", other_batch),
-    Planted(
-        "another batch size was observed", "not-as-requested", other_batch_observed
-    ),
-    Planted("fewer requests were measured", "not-as-requested", fewer_requests),
-    Planted("prompts of half the length", "not-as-requested", shorter_prompts),
-    Planted("another seed in one environment", "not-as-requested", other_seed),
-    Planted(
-        "no warming up, by the command line", "unequal-environments", without_warmup
-    ),
-    Planted("the matrix was changed afterwards", "not-as-requested", other_matrix),
-    Planted("another model in one environment", "identity", other_model),
-    Planted("positions that the plan does not give", "not-as-requested", other_order),
-    Planted(
-        "another kernel in one environment",
-        "unequal-environments",
-        on_machine(kernel="6.19.0"),
-    ),
-    Planted(
-        "another machine in one environment",
-        "mixed-machines",
-        on_machine(id="0123456789abcdef"),
-    ),
-    Planted(
-        "another power mode in one environment",
-        "unequal-environments",
-        on_machine(power_mode="maxn"),
-    ),
-    Planted(
-        "another power limit in one environment",
-        "unequal-environments",
-        other_power_limit,
-    ),
-    Planted("another torch in one environment", "unequal-environments", other_package),
-    Planted(
-        "another collector in one environment", "unequal-environments", other_collector
-    ),
-    Planted(
-        "a limit of memory in one environment", "unequal-environments", memory_limit
-    ),
-    Planted("one environment began 15 °C warmer", "unequal-environments", warmer_start),
-    Planted(
-        "one environment ran at a tenth less clock", "unequal-environments", lower_clock
-    ),
-    Planted("somebody held 4 GiB of the GPU", "foreign-load", tenant),
-    Planted("the first batch of one run takes twice as long", "warmed-up", cold_start),
-    Planted(
-        "the container is 2 % faster, in every file, but for what each user gets",
-        "inconsistent-report",
-        unlike_by_two_percent,
-    ),
+def _rates(report: Document) -> Document:
+    tokens = report["total_input_tokens"] + report["total_output_tokens"]
+    amounts = {
+        "request_throughput": report["completed"],
+        "output_throughput": report["total_output_tokens"],
+        "total_token_throughput": tokens,
+    }
+    return {name: amount / report["duration"] for name, amount in amounts.items()}
+
+
+def llama(changes: Changes, *sides: str) -> Plant:
+    """The tests as llama-bench would have printed them, with averages of other samples, and the record made of them."""
+    workload = WORKLOADS["llama-bench"]
+
+    def told(line: str) -> str:
+        if not line.startswith("{"):
+            return line
+        test = change(json.loads(line), changes)
+        if any(place.startswith("samples") for place in changes):
+            taken, tokens = test["samples_ns"], test["n_prompt"] + test["n_gen"]
+            rates = [round(tokens / each * 1e9, 4) for each in taken]
+            test |= {"samples_ts": rates, "avg_ts": fmean(rates)}
+            test["avg_ns"] = round(fmean(taken))
+        return json.dumps(test)
+
+    def plant(copy: Copy) -> None:
+        for run in copy.of(*sides):
+            log = "\n".join(map(told, copy.read(run, "log").splitlines()))
+            copy.put(run, "log", log)
+            options = workload.options.model_validate(run["requested"]["workload"])
+            _read_again(run, workload.parse(log.encode(), {}, options))
+
+    return plant
+
+
+def loaded(gib: float) -> Plant:
+    """Another model than the name says, in log and record."""
+    weights = {"observed.weight_bytes": round(gib * 2**30)}
+    return together(
+        logged(r"Model loading took [\d.]+ GiB", f"Model loading took {gib} GiB"),
+        recorded(weights | {"metrics.weights_gib.value": gib}),
+    )
+
+
+def answering(text: str) -> Plant:
+    """Trained weights, with the answer that was kept before the test."""
+    said = f"the model answered before the test: {text}"
+    note = {"at_seconds": None, "kind": "note", "text": said}
+    trained = {r"(requested|observed)\.random_weights": False}
+    return recorded(trained | {"events": more(note)})
+
+
+def last_round_declared_away(copy: Copy) -> None:
+    """The matrix asks for one round less, so that nothing is missing."""
+    copy.runs = [run for run in copy.runs if run["iteration"] < 3]
+    copy.info["matrix"]["iterations"] = 2
+
+
+def client_of_the_other_server(copy: Copy) -> None:
+    """The container's server was never stopped, and the native client talked to it."""
+    source = copy.of("container")[0]["observed"]["settings"]["server"]
+    recorded({"observed.settings.server": source}, "native")(copy)
+
+
+WARNED = "(EngineCore pid=61) WARNING 11-21 16:01:33"
+COMPILED = rf"""{WARNED} [jit_monitor.py:106] Triton kernel JIT compilation during inference: _k. This causes a spike.
+Successful requests:"""
+FELL_BACK = rf"""{WARNED} [autotuner.py:88] Autotuning failed, falling back to default kernels.
+Starting initial single prompt test run"""
+RATES = "(request|output|total_token)_throughput"
+GPU, VARIABLE = "machine.gpus.0", "reproducibility.variables"
+OTHER_ID, OTHER_SUM = "0123456789abcdef", 64 * "a"
+REPORT, UNEQUAL = "inconsistent-report", "unequal-environments"
+REQUESTED = "not-as-requested"
+BLANKET = [
+    {"check": check, "cell": "*", "reason": "known"}
+    for check in ("exit-status", "metric-mismatch", "copied-evidence", "roofline")
 ]
+CUT = ("weight_bytes", "dense_bytes_per_step", "kv_bytes_per_token", "parameters")
+
+OF_OURS: tuple[tuple[str, str, Plant], ...] = (
+    (
+        "metric-mismatch",
+        "a rate in a record is 5 % up",
+        recorded({"metrics.output_throughput_tok_s.value": times(1.05)}, "container"),
+    ),
+    (
+        "metric-mismatch",
+        "times to first token in seconds",
+        recorded({r"metrics\.ttft_.*\.value": times(1e-3)}, "container"),
+    ),
+    (
+        "time-consistency",
+        "the first attempts are gone",
+        recorded({"plan.attempt": 2}, "container"),
+    ),
+    (
+        "time-consistency",
+        "runs are shorter than from start to end",
+        recorded({"duration_seconds": 1.0}, "native"),
+    ),
+    (
+        "mixed-machines",
+        "a part of a cell ran in another image",
+        recorded(
+            {"container.image_id": f"sha256:{OTHER_SUM}"}, "container", runs=LATER
+        ),
+    ),
+    (
+        "mixed-machines",
+        "another machine in one environment",
+        recorded({"machine.id": OTHER_ID}, "container"),
+    ),
+    (
+        "mixed-machines",
+        "another GPU halfway",
+        recorded({f"{GPU}.id": OTHER_ID}, "container", runs=LATER),
+    ),
+    (
+        REQUESTED,
+        "the image has another name than the matrix says",
+        recorded({"container.image": "sparkpub/host:2"}, "container"),
+    ),
+    (
+        REQUESTED,
+        "another batch size was asked for",
+        recorded({"requested.workload.batch_size": 16}, "container"),
+    ),
+    (
+        REQUESTED,
+        "another batch size was observed",
+        recorded({"observed.batch_size": 16}, "container"),
+    ),
+    (
+        REQUESTED,
+        "fewer requests were measured",
+        recorded({"observed.requests": 40}, "container"),
+    ),
+    (
+        REQUESTED,
+        "prompts of half the length",
+        recorded({"observed.input_tokens_mean": 64.0}, "container"),
+    ),
+    (
+        REQUESTED,
+        "the matrix was changed afterwards",
+        declared({"matrix.workloads.decode.output_tokens": 64}),
+    ),
+    (
+        REQUESTED,
+        "positions that the plan does not give",
+        recorded({"plan.position": lambda place: 100 - place}),
+    ),
+    (
+        UNEQUAL,
+        "no warming up, by the command line",
+        recorded({"argv": flag("--warmup", "0")}, "native"),
+    ),
+    (UNEQUAL, "another kernel", recorded({"machine.kernel": "6.19.0"}, "container")),
+    (UNEQUAL, "another power mode", recorded({"machine.power_mode": "maxn"}, "native")),
+    (
+        UNEQUAL,
+        "another power limit",
+        recorded({f"{GPU}.power_limit_watt": 500.0}, "container"),
+    ),
+    (
+        UNEQUAL,
+        "another torch",
+        recorded({"reproducibility.packages.torch": "2.12.0"}, "container"),
+    ),
+    (
+        UNEQUAL,
+        "another collector",
+        recorded({"reproducibility.sparkpub_commit": "1234567"}, "container"),
+    ),
+    (
+        UNEQUAL,
+        "a limit of memory",
+        together(
+            declared({"matrix.environments.container.memory": "8g"}),
+            recorded({"requested.environment.memory": "8g"}, "container"),
+        ),
+    ),
+    (
+        UNEQUAL,
+        "one environment began 15 °C warmer",
+        recorded(
+            {"metrics.gpu_temp_start_celsius.value": lambda heat: heat + 15},
+            "container",
+        ),
+    ),
+    (
+        UNEQUAL,
+        "a tenth less clock in one environment",
+        sampled("gpu_clock_sm_mhz", times(0.9), "container"),
+    ),
+    (
+        UNEQUAL,
+        "a processor busy with something else",
+        sampled("cpu_percent", 97.0, "container"),
+    ),
+    (
+        UNEQUAL,
+        "swapping in one environment",
+        together(
+            recorded({"memory.peak.swap_used_gib": 12.0}, "container"),
+            sampled("swap_used_gib", 12.0, "container"),
+        ),
+    ),
+    (
+        "identity",
+        "another model in one environment",
+        recorded({"observed.config_sha256": OTHER_SUM}, "container"),
+    ),
+    (
+        "identity",
+        "real weights asked for, random ones measured",
+        recorded({"requested.random_weights": False}),
+    ),
+    (
+        "foreign-load",
+        "somebody held 4 GiB of the GPU",
+        recorded(
+            {"memory.baseline.gpu_used_gib": lambda gib: gib + 4},
+            "container",
+            runs=LATER,
+        ),
+    ),
+    (
+        "kernel-warning",
+        "killed runs called good",
+        recorded({"container.oom_killed": True}, "container"),
+    ),
+    (
+        "unit",
+        "more power than the card may draw",
+        recorded({"metrics.gpu_power_mean_watt.value": times(6)}, "native"),
+    ),
+    (
+        "acknowledgement",
+        "everything acknowledged beforehand",
+        declared({"acknowledged": BLANKET}),
+    ),
+)
+
+OF_LLAMA_BENCH: tuple[tuple[str, str, Plant], ...] = (
+    (UNEQUAL, "no flash attention", llama({"flash_attn": 0}, "container")),
+    (UNEQUAL, "layers left on the processor", llama({"n_gpu_layers": 20}, "native")),
+    (UNEQUAL, "another build", llama({"build_commit": "b10999"}, "container")),
+    (
+        UNEQUAL,
+        "a quantized file under the name of f16",
+        llama({"model_type": "llama 8B Q8_0", "model_size": 8532934656}, "native"),
+    ),
+    (UNEQUAL, "a quantized KV cache", llama({"type_[kv]": "q8_0"}, "container")),
+    (
+        "metric-mismatch",
+        "another GPU in the log",
+        logged("NVIDIA H200", "NVIDIA H100 PCIe", "container"),
+    ),
+    (
+        "time-consistency",
+        "a log of another day",
+        logged(r"(test_time\W+\d{4}-\d\d)-\d\d", r"\1-01", "native"),
+    ),
+    (
+        REQUESTED,
+        "a depth that was not reached",
+        together(
+            recorded({"requested.workload.depth": 8192}),
+            declared({"matrix.workloads.d0.depth": 8192}),
+        ),
+    ),
+    (REPORT, "avg_ts is not its samples' mean", llama({"avg_ts": times(1.05)})),
+    ("roofline", "faster than its memory", llama({r"samples_ns\.\d+": times(0.625)})),
+    (
+        "repetitions",
+        "repetitions that say nothing",
+        llama({r"samples_ns\.[135]": times(5)}),
+    ),
+    (
+        "warmed-up",
+        "the first repetition takes twice as long",
+        llama({r"samples_ns\.1": times(2)}),
+    ),
+    ("identity", "a smaller model under one name", llama({"model_size": times(0.53)})),
+    (
+        "slow-clock",
+        "processors of the GPU locked to 1,200 of 1,980 MHz",
+        sampled("gpu_clock_sm_mhz", 1200.0),
+    ),
+)
+
+OF_CLIENTS: tuple[tuple[str, str, Plant], ...] = (
+    (REPORT, "told twice as many", client({"max_concurrency": times(2)})),
+    (
+        REPORT,
+        "latencies of survivors only",
+        client({".*_(e2el|ttft)_ms": times(0.88)}, "container"),
+    ),
+    (REPORT, "a client that starves the server", client({"duration": times(1.5)})),
+    (REPORT, "the warm-up in the duration", client({"duration": times(1.12)})),
+    (
+        REPORT,
+        "duration until the last request started",
+        client({"duration": times(0.87)}),
+    ),
+    (REPORT, "concurrency 4 labelled 8", client({".*_ms": times(0.5)})),
+    (REPORT, "seconds for milliseconds", client({".*_ms": times(1e-3)})),
+    (REPORT, "TTFT of the server", client({".*_ttft_ms": times(0.35)})),
+    (
+        REPORT,
+        "throughput without the first tokens' time",
+        client({"output_throughput": times(1.12)}),
+    ),
+    (
+        REPORT,
+        "total throughput without the input",
+        client({"total_token_throughput": times(0.2)}),
+    ),
+    (REPORT, "goodput for throughput", client({RATES: times(0.9)})),
+    (REPORT, "the first token in TPOT", client({".*_tpot_ms": times(1.2)})),
+    (REPORT, "two tokens a chunk in ITL", client({".*_itl_ms": times(2)})),
+    (
+        REPORT,
+        "requests that are lost",
+        client({"completed": 60, "total_output_tokens": 60 * 128}),
+    ),
+    (
+        REQUESTED,
+        "tokens of retried requests",
+        client({"total_output_tokens": times(1.019)}, "container"),
+    ),
+    ("roofline", "the first chunk has no token", client({".*_ttft_ms": times(0.02)})),
+    (
+        "failed-requests",
+        "half of the requests failed",
+        client({"completed": 32, "failed": 32, "total_output_tokens": 4096}, "native"),
+    ),
+    (
+        "prefix-cache",
+        "cached prefixes",
+        recorded(
+            {
+                "metrics.prefix_cache_hit_percent": {
+                    "value": 97.3,
+                    "unit": "%",
+                    "source": "sampler",
+                }
+            }
+        ),
+    ),
+    ("identity", "FP8 under a 16-bit name", loaded(7.15)),
+    ("identity", "14.99 GiB in the log of a model of 14.29", loaded(14.99)),
+    (
+        "identity",
+        "layers cut out of the model",
+        recorded(
+            {
+                rf"(requested\.architecture|observed)\.({'|'.join(CUT)})": times(
+                    24 / 28
+                ),
+                "requested.architecture.layers": 24,
+            }
+        ),
+    ),
+    (
+        "identity",
+        "an AWQ model in a folder of 16 bits",
+        together(
+            logged("quantization=None", "quantization=awq_marlin"),
+            recorded({"observed.quantization": "awq_marlin"}),
+        ),
+    ),
+    (
+        UNEQUAL,
+        "one side on another GPU of its kind",
+        recorded({f"{GPU}.id": OTHER_ID}, "container"),
+    ),
+    (
+        UNEQUAL,
+        "slower memory on one side",
+        sampled("gpu_clock_mem_mhz", 2619.0, "container"),
+    ),
+    (
+        UNEQUAL,
+        "a server without graphs",
+        together(
+            logged("enforce_eager=False", "enforce_eager=True", "container"),
+            recorded({"observed.settings.enforce_eager": "True"}, "container"),
+        ),
+    ),
+    (
+        UNEQUAL,
+        "another precision",
+        together(
+            logged("quantization=None", "quantization=fp8", "container"),
+            recorded({"observed.quantization": "fp8"}, "container"),
+        ),
+    ),
+    (
+        UNEQUAL,
+        "another attention backend",
+        logged(
+            "Using FLASH_ATTN attention", "Using TRITON_ATTN attention", "container"
+        ),
+    ),
+    (
+        UNEQUAL,
+        "fewer tokens a step",
+        logged(
+            "max_num_batched_tokens=8192", "max_num_batched_tokens=2048", "container"
+        ),
+    ),
+    (
+        UNEQUAL,
+        "speculative decoding",
+        logged(
+            "speculative_config=None",
+            "speculative_config=SpeculativeConfig(method='ngram', num_spec_tokens=4)",
+            "container",
+        ),
+    ),
+    (
+        UNEQUAL,
+        "default kernels",
+        logged("Starting initial single prompt test run", FELL_BACK, "container"),
+    ),
+    (
+        UNEQUAL,
+        "decoding without CUDA graphs",
+        logged(
+            r"CUDAGraphMode\.FULL_AND_PIECEWISE", "CUDAGraphMode.PIECEWISE", "native"
+        ),
+    ),
+    (
+        UNEQUAL,
+        "a model's folder of another configuration",
+        recorded({"requested.architecture.config_sha256": OTHER_SUM}, "container"),
+    ),
+    (
+        UNEQUAL,
+        "fewer requests in flight",
+        recorded({"argv": flag("--max-concurrency", "4")}, "container"),
+    ),
+    (
+        UNEQUAL,
+        "a server on another machine",
+        recorded({"argv": flag("--base-url", "http://10.0.0.5:8137")}, "native"),
+    ),
+    (
+        UNEQUAL,
+        "a variable left over on one side",
+        recorded({f"{VARIABLE}.VLLM_USE_V1": "0"}, "container"),
+    ),
+    (
+        UNEQUAL,
+        "another governor of the processors",
+        together(
+            recorded({"machine.governor": "performance"}, "native"),
+            recorded({"machine.governor": "powersave"}, "container"),
+        ),
+    ),
+    (
+        REQUESTED,
+        "a variable that was not what its environment sets",
+        recorded({f"{VARIABLE}.VLLM_USE_FLASHINFER_SAMPLER": "1"}, "native"),
+    ),
+    (
+        REQUESTED,
+        "a debugging variable left over on both sides",
+        recorded({f"{VARIABLE}.CUDA_LAUNCH_BLOCKING": "1"}),
+    ),
+    (
+        REQUESTED,
+        "a client that talked to the other server",
+        client_of_the_other_server,
+    ),
+    (
+        REQUESTED,
+        "a wider margin afterwards",
+        declared({"matrix.equivalence_margin_percent": 5}),
+    ),
+    (
+        REQUESTED,
+        "another primary metric afterwards",
+        declared({"matrix.primary": ["ttft_p50_ms"]}),
+    ),
+    (
+        "mixed-machines",
+        "a variable left over from the second round on",
+        recorded({f"{VARIABLE}.VLLM_USE_V1": "0"}, runs=LATER),
+    ),
+    (
+        "engine-warning",
+        "kernels compiled while measuring",
+        logged("Successful requests:", COMPILED, "container"),
+    ),
+    (
+        "answer-length",
+        "answers that end early",
+        recorded({"observed.output_tokens_mean": times(0.7)}),
+    ),
+    (
+        "offered-load",
+        "requests that all arrive",
+        recorded(
+            {
+                "requested.workload.concurrency": None,
+                "requested.workload.request_rate": 64,
+            }
+        ),
+    ),
+    ("sanity", "a model that only says !", answering("!" * 60)),
+    (
+        "sanity",
+        "an error page for an answer",
+        answering(json.dumps({"error": {"message": "The model does not exist"}})),
+    ),
+    (
+        "foreign-telemetry",
+        "a GPU that idles while it serves",
+        sampled("gpu_utilization_percent", 2.0, "container"),
+    ),
+    (
+        "throttled",
+        "a lowered power limit on both sides",
+        recorded(
+            {f"{GPU}.power_limit_watt": 450.0, f"{GPU}.power_default_watt": 700.0}
+        ),
+    ),
+    (
+        "foreign-load",
+        "a download beside both sides",
+        sampled("pressure_io_some_percent", 38.0),
+    ),
+)
+AFTERWARDS: tuple[tuple[str, str, Plant], ...] = (
+    (
+        "time-consistency",
+        "a record changed after it was committed",
+        recorded({"machine.memory_total_gib": 64.0}, "container"),
+    ),
+    (
+        "time-consistency",
+        "the last round deleted, and declared away",
+        last_round_declared_away,
+    ),
+    (
+        "time-consistency",
+        "a wider margin afterwards, in every record",
+        together(
+            declared({"matrix.equivalence_margin_percent": 5}),
+            recorded({"plan.analysis.margin_percent": 5}),
+        ),
+    ),
+)
+PLANTED = (
+    *(Planted(*fault) for fault in OF_OURS),
+    *(Planted(*fault, LLAMA) for fault in OF_LLAMA_BENCH),
+    *(Planted(*fault, VLLM) for fault in OF_CLIENTS),
+    *(Planted(*fault, VLLM, committed=True) for fault in AFTERWARDS),
+)
+IMPORTED = tuple(
+    ImportFault(*fault)
+    for fault in (
+        ("vllm-bench", "detailed.json", "P99 of others", {"p99_ttft_ms": times(1.08)}),
+        (
+            "vllm-bench",
+            "detailed.json",
+            "twice the concurrency",
+            {"max_concurrency": times(2)},
+        ),
+        (
+            "vllm-bench",
+            "latency.json",
+            "P99 of others",
+            {r"percentiles\.99": times(0.95)},
+        ),
+        (
+            "sglang",
+            "vllm-c2.jsonl",
+            "too high a rate",
+            {"output_throughput": times(1.12)},
+        ),
+        (
+            "sglang",
+            "vllm-rate-details.jsonl",
+            "sent at a tenth of the rate",
+            {"duration": times(10), ".*_throughput|concurrency": times(0.1)},
+        ),
+        (
+            "aiperf",
+            "vllm-chat-stream-c2/profile_export_aiperf.json",
+            "a mean beside its sum",
+            {"time_to_first_token.avg": times(1.02)},
+        ),
+        (
+            "genai-perf",
+            "streaming_genai_perf.json",
+            "TTFT of the server",
+            {r"time_to_first_token\..*": times(0.5)},
+        ),
+        (
+            "guidellm",
+            "c2.json",
+            "a mean beside its sum",
+            {r"benchmarks\.0\.metrics\.request_latency\.successful\.mean": times(1.02)},
+        ),
+        (
+            "llama-benchy",
+            "vllm.json",
+            "a mean beside its values",
+            {r".*\.tg_throughput\.mean": times(1.07)},
+        ),
+        (
+            "llama-benchy",
+            "vllm.json",
+            "ten times the rate of prompts",
+            {r".*\.pp_throughput\.(mean|values\..*)": times(10)},
+        ),
+        (
+            "llama-bench",
+            "warmup-r5.json",
+            "avg_ts beside its samples",
+            {r"\d+\.avg_ts": times(1.05)},
+        ),
+    )
+)

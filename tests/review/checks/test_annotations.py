@@ -79,21 +79,19 @@ def test_a_file_is_named_from_the_root_of_its_repository(tmp_path: Path) -> None
     assert as_the_runner_reads(after)[1]["file"] == "site_src/page.md"
 
 
-@pytest.mark.parametrize(
-    ("acknowledged", "level"),
-    [((), "warning"), ((Acknowledgement(check="thermal-gate", reason="x"),), "notice")],
-)
 def test_findings_have_the_level_of_their_severity_or_of_what_people_answered(
-    tmp_path: Path, acknowledged: tuple[Acknowledgement, ...], level: str
+    tmp_path: Path,
 ) -> None:
     run = faults.cell(runs := clean_runs(seed=7))[3]
     run.gates = (faults.HOT,)
-    write(tmp_path, runs, acknowledged=acknowledged)
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
-    found = [as_the_runner_reads(line) for line in done.output.splitlines()]
-    (hot,) = [each for each in found if each[1]["title"] == "thermal-gate"]
-    assert hot[0] == level
-    assert hot[1]["file"].startswith(f"{tmp_path}/clean/native_dense_iter04_")
+    answer = Acknowledgement(check="thermal-gate", reason="x")
+    for acknowledged, level in (((), "warning"), ((answer,), "notice")):
+        data = tmp_path / level
+        write(data, runs, acknowledged=acknowledged)
+        done = CliRunner().invoke(cli, ["check", str(data), "--github"])
+        (hot,) = map(as_the_runner_reads, done.output.splitlines())
+        assert (hot[0], hot[1]["title"]) == (level, "thermal-gate")
+        assert hot[1]["file"].startswith(f"{data}/clean/native_dense_iter04_")
 
 
 def test_a_matrix_that_cannot_be_read_is_an_annotation_of_its_file(

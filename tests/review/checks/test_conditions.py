@@ -34,9 +34,7 @@ from tests.review.checks.in_memory import (
     a_view,
     answered,
     quiet,
-    sampled,
     told,
-    with_metrics,
 )
 
 TPUT, PROMPTS = "output_throughput_tok_s", "prompt_throughput_tok_s"
@@ -109,7 +107,7 @@ WITH = {"machine": WITH_GPU}
 CONDITIONS: dict[str, list[tuple[dict[str, Any], dict[str, Any], str | None]]] = {
     "thermal-gate": [
         (gates(TEMP, 45.0, met=True, read=45.0), {}, None),
-        (gates(TEMP, 45.0, met=True, read=45.1), {}, "wanted 45.0 and read 45.1"),
+        (gates(TEMP, 45.0, met=False, read=45.1), {}, "wanted 45.0 and read 45.1"),
         (gates("max_cpu_percent", 10.0, met=False, read=99.0), {}, None),
     ],
     "throttled": [
@@ -137,15 +135,11 @@ CONDITIONS: dict[str, list[tuple[dict[str, Any], dict[str, Any], str | None]]] =
         # Nothing holds the clock by the driver's word: somebody locked it.
         (WITH, clock(700.0, 0), None),
         (WITH, clock(699.0, 0), "699 MHz"),
-        # 95 % of 3,201 MHz are 3,041.
-        ({"machine": Machine(kind="h200")}, {"gpu_clock_mem_mhz": 3041.0}, None),
-        ({"machine": Machine(kind="h200")}, {"gpu_clock_mem_mhz": 3040.0}, "3040 MHz"),
     ],
     "foreign-load": [
         (event("foreign-process", "a game"), {"gpu_foreign_processes": 2}, "a game; "),
         (gates("exclusive_gpu", True, met=False), {}, "exclusive gpu wanted"),
-        (gates(FREE, 90.0, met=True, read=90.0), {}, None),
-        (gates(FREE, 90.0, met=True, read=89.9), {}, "wanted 90.0 and read 89.9"),
+        (gates(FREE, 90.0, met=False, read=89.9), {}, "wanted 90.0 and read 89.9"),
         (gates(TEMP, 45.0, met=False), {}, None),
         ({}, {DISK: 21.0}, SLOW_DISK),
         ({}, {DISK: 20.0}, None),
@@ -183,24 +177,16 @@ def test_a_condition_is_told_from_its_limit_on(
 
 
 @pytest.mark.parametrize(
-    ("check", "metric", "unit", "value", "machine", "words"),
+    ("check", "metrics", "machine", "words"),
     [
-        ("thermal-gate", "gpu_temp_start_celsius", "°C", 45.5, Machine(), "46 °C, and"),
-        ("slow-clock", "gpu_clock_sm_mean_mhz", "MHz", 499.0, WITH_GPU, "499 MHz"),
-        ("telemetry-gap", "gpu_power_mean_watt", "W", 1.0, Machine(), "Mean GPU power"),
+        ("thermal-gate", {"gpu_temp_start_celsius": 45.5}, Machine(), "46 °C, and"),
+        ("slow-clock", {"gpu_clock_sm_mean_mhz": 499.0}, WITH_GPU, "499 MHz"),
     ],
 )
 def test_without_samples_the_recorded_figure_counts(
-    check: str,
-    metric: str,
-    unit: str,
-    value: float | None,
-    machine: Machine,
-    words: str | None,
+    check: str, metrics: dict[str, float], machine: Machine, words: str
 ) -> None:
-    reason = {} if value is not None else {"reason": "no sensor"}
-    metrics = sampled(metric, value, unit, **reason)
-    said(check, a_view(with_metrics(metrics, machine=machine)), words)
+    said(check, a_view(a_run(metrics, machine=machine)), words)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +196,7 @@ def test_without_samples_the_recorded_figure_counts(
         ((1.0, 1.0, 1.0, 1.26), {}, "1.26 GiB were in use before it, and 1.00 GiB"),
         # A twentieth of 80 GiB is 4.
         ((4.0, 4.0), {}, None),
-        ((4.1, 4.1), {}, "4.10 of 80 GiB were in use before it"),
+        ((4.1, 4.1), {}, "4.10 GiB were in use before it"),
         # Those that others published are no strangers to what was there.
         ((50.0, 50.0), {"plan": PUBLISHED}, None),
     ],
@@ -235,28 +221,11 @@ def test_memory_before_a_run_is_read_from_the_ledger_then_from_the_tool() -> Non
     memory = Memory(gpu_used_gib=6.0, **rest)
     ledger = MemoryLedger(baseline=memory, peak=memory)
     tool = {"device_used_before_gib": 7.0}
-    said("foreign-load", a_view(a_run(tool, machine=CARD, memory=ledger)), "6.00 of 80")
+    said("foreign-load", a_view(a_run(tool, machine=CARD, memory=ledger)), "6.00 GiB")
     bare = a_view(a_run(tool, machine=CARD))
-    said("foreign-load", bare, "7.00 of 80")
+    said("foreign-load", bare, "7.00 GiB")
     (found,) = CHECKS["foreign-load"].run(bare)
     assert covers(Acknowledgement(check="foreign-tenant", reason="a desktop"), found)
-
-
-@pytest.mark.parametrize(
-    ("source", "given", "words"),
-    [
-        ("sampler", (100.1,), None),
-        ("sampler", (100.2,), "gpu_power_mean_watt = 100, but the samples give 100.2"),
-        ("sampler", (50.0, 100.0), None),
-        ("log", (7.0,), None),
-    ],
-)
-def test_recorded_figures_of_the_sampler_are_in_its_samples(
-    source: str, given: tuple[float, ...], words: str | None
-) -> None:
-    run = with_metrics(sampled("gpu_power_mean_watt", 100.0, "W", source=source))
-    samples = quiet(metrics={"gpu_power_mean_watt": given})
-    said("foreign-telemetry", a_view(run, samples=samples), words)
 
 
 # -- memory that grows -------------------------------------------------------------------------------------------
@@ -358,9 +327,6 @@ def test_failed_requests_are_a_note_and_from_one_percent_a_warning(
     percent: float, words: str | None
 ) -> None:
     said("failed-requests", a_view(a_run({FAILED: percent})), words)
-    # A record that is older than the metric has it in its report.
-    older = a_view(a_run(), answer=answered(values={FAILED: percent}))
-    said("failed-requests", older, words)
 
 
 @pytest.mark.parametrize(
@@ -380,21 +346,17 @@ def test_prompts_come_from_a_cache_beyond_the_client_s_own_warm_up(
 
 
 @pytest.mark.parametrize(
-    ("series", "asked", "slowest", "words"),
+    ("series", "words"),
     [
-        ((15.0, 10.0, 10.0), {}, 0.0, None),
-        ((15.1, 10.0, 10.0), {}, 0.0, "15.1 ms, while the others take 10.0 ms"),
-        ((), {"warmup": 0}, 501.0, "TTFT is 100 ms at the median and 501 ms at P99"),
-        ((), {"warmup": 0}, 499.0, None),
-        # The last of 16 prompts that came together waits for all of them, and the median one for its own at least.
-        ((), {"warmup": 0, "concurrency": 16}, 1599.0, None),
+        ((15.0, 10.0, 10.0), None),
+        ((15.1, 10.0, 10.0), "15.1 ms, while the others take 10.0 ms"),
+        ((15.1, 10.0), None),
     ],
 )
-def test_a_first_batch_or_a_slowest_request_shows_a_cold_start(
-    series: tuple[float, ...], asked: dict[str, Any], slowest: float, words: str | None
+def test_a_first_batch_shows_a_cold_start(
+    series: tuple[float, ...], words: str | None
 ) -> None:
-    run = a_run({"ttft_p50_ms": 100.0, "ttft_p99_ms": slowest}, workload=asked)
-    said("warmed-up", a_view(run, answer=answered(series=series)), words)
+    said("warmed-up", a_view(a_run(), answer=answered(series=series)), words)
 
 
 def spread(repetitions: int | None, deviation: float, divisor: Any = "n") -> Spread:
@@ -411,9 +373,6 @@ def spread(repetitions: int | None, deviation: float, divisor: Any = "n") -> Spr
         # Requests that wait for each other are no repetitions.
         ("ttft_mean_ms", ALONE, (60.0, 140.0), "57 % over 2"),
         ("ttft_mean_ms", ALONE | {"concurrency": 2}, (60.0, 140.0), None),
-        # Three that agree to the last digit are one.
-        (PROMPTS, {}, (100.1, 100.1, 100.1), "its 3 repetitions agree to the last"),
-        (PROMPTS, {}, (100.1, 100.1), None),
     ],
 )
 def test_repetitions_inside_a_run_agree(

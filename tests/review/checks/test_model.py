@@ -160,17 +160,14 @@ def sized(
 
 
 @pytest.mark.parametrize(
-    ("view", "severity"),
+    ("view", "is_found"),
     [
-        (sized(2 * GB, 3 * GB), None),
-        # 120 GB/s of 273: something else may limit both, unless nobody knows the machine.
-        (sized(GB, 1_501_000_000), "warning"),
-        (sized(GB, 2 * GB), "error"),
-        (sized(GB, 2 * GB, (80.0, 84.0)), None),
+        (sized(2 * GB, 3 * GB), False),
+        # 120 GB/s of 273: something else may limit both.
+        (sized(GB, 1_501_000_000), False),
+        (sized(GB, 2 * GB), True),
+        (sized(GB, 2 * GB, (80.0, 84.0)), False),
     ],
 )
-def test_models_of_unlike_size_do_not_run_alike(
-    view: View, severity: str | None
-) -> None:
-    found = list(same_numbers(view))
-    assert [item.severity for item in found] == ([severity] if severity else [])
+def test_models_of_unlike_size_do_not_run_alike(view: View, is_found: bool) -> None:
+    assert len(list(same_numbers(view))) == is_found

@@ -8,8 +8,7 @@ from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given
 from sparkpub.review.checks import Finding, review
 from sparkpub.review.dataset import load
-from tests.review.checks.planted import DATA, PATTERNS, Copy
-from tests.review.checks.planted_clients import IMPORTS
+from tests.review.checks.planted import DATA, IMPORTS, PATTERNS, Copy
 
 committed = pytest.mark.skipif(
     not all((DATA / name).is_dir() for name in PATTERNS),

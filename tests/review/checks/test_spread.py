@@ -246,25 +246,20 @@ def measured(figure: Figure, iterations: int = 10, models: str = "abc") -> View:
 
 
 @pytest.mark.parametrize(
-    ("figure", "power"),
+    ("figure", "is_found"),
     [
-        (lambda peak, _: 3 * peak + 7, False),
-        (lambda peak, _: round(0.9 * (119.7 - peak), 2), False),
-        (lambda peak, iteration: 2 * peak if iteration % 7 else None, False),
-        (lambda peak, _: peak**3 / 1e3, True),
+        (lambda peak, _: 3 * peak + 7, True),
+        (lambda peak, _: round(0.9 * (119.7 - peak), 2), True),
+        (lambda peak, iteration: 2 * peak if iteration % 7 else None, True),
         # Two that only grow with the model are two.
-        (lambda peak, _: peak * DRAW.normal(1, 0.01), None),
-        (lambda peak, _: 3 * peak + DRAW.normal(0, 0.1), None),
-        (lambda peak, _: round(peak / 10), None),
+        (lambda peak, _: peak * DRAW.normal(1, 0.01), False),
+        (lambda peak, _: 3 * peak + DRAW.normal(0, 0.1), False),
+        (lambda peak, _: round(peak / 10), False),
     ],
 )
-def test_a_line_and_a_power_are_one_measurement(
-    figure: Figure, power: bool | None
-) -> None:
-    found = restated(measured(figure))
-    assert [pair.power for pair in found] == ([] if power is None else [power])
-    for pair in found:
-        assert (pair.x, pair.y) == ("peak_memory_gib", "kv_cache_gib")
+def test_a_line_is_one_measurement(figure: Figure, is_found: bool) -> None:
+    found = [(pair.x, pair.y) for pair in restated(measured(figure))]
+    assert found == [("peak_memory_gib", "kv_cache_gib")] * is_found
 
 
 @pytest.mark.parametrize(("runs", "is_found"), [(7, False), (8, True)])

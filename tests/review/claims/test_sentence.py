@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record.errors import ClaimError
 from sparkpub.review.claims.claim import Claim
 from tests.review.claims.campaigns import Cells, a_dataset, verdict_on
 
@@ -116,8 +115,3 @@ def test_no_author_can_say_the_opposite() -> None:
                 "recorded": "supported",
             }
         )
-
-
-def test_an_unknown_statistic_is_named() -> None:
-    with pytest.raises(ClaimError, match="no statistic 'average'"):
-        verdict_on(a_dataset(CELLS), **METRIC, expect={"holds": "average < 1"})

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE
 from sparkpub.site.build import publish
@@ -89,17 +87,6 @@ def test_an_open_loop_is_answered_by_what_it_bears_and_not_by_its_throughput(
     assert campaign_page.answers(publication, campaign) == [
         f"Requests a second with {LIMITS}: slow 0.1."
     ]
-
-
-@pytest.mark.parametrize("more", [0, 2])
-def test_of_many_builds_it_counts_how_far_they_get(more: int, tmp_path: Path) -> None:
-    builds = {f"fast{number}": (1.0, 1.0, 1.0) for number in range(2 + more)}
-    builds |= {f"slow{number}": (1.0, 1.0, 12.0) for number in range(2)}
-    figure = capacity_of(builds | {"none": (11.0, 11.0, 11.0)}, tmp_path)
-    assert figure.says == (
-        f"{2 + more} of {5 + more} builds keep {LIMITS} at every rate "
-        "up to 1.0 a second, 2 up to a lower one, 1 at none."
-    )
 
 
 def test_a_sweep_that_ended_early_is_not_counted_among_those_that_reached_the_end(

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import zlib
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
@@ -88,14 +87,6 @@ def test_a_row_cannot_lead_out_of_the_site(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["javascript:alert(1)", "https://elsewhere.invalid/"]
-)
-def test_a_row_with_an_address_elsewhere_stops_the_build(address: str) -> None:
-    with pytest.raises(SiteError, match="chart 'strip' does not compile"):
-        of_row(href=address)
-
-
-@pytest.mark.parametrize(
     ("text", "drawn"),
     [
         ("<script>alert(1)</script>", "<script>alert(1)</script>"),
@@ -108,11 +99,6 @@ def test_text_of_a_row_stays_text(text: str, drawn: str) -> None:
     svg = of_row(text=text)
     assert "<script" not in svg
     assert drawn in "".join(parsed(svg).itertext())
-
-
-def test_a_text_of_a_row_is_cut_to_what_can_be_drawn() -> None:
-    """Measuring one of a million letters takes gigabytes."""
-    assert len(of_row(text="x" * 100_000)) < 10_000
 
 
 def test_ids_of_two_charts_differ() -> None:
@@ -143,9 +129,12 @@ def wrong(_rows: object, *, narrow: bool) -> Spec:
     return {"mark": "pint", "data": {"name": "rows"}, "height": narrow}
 
 
-def test_a_wrong_chart_is_one_line_that_names_it() -> None:
+def test_what_cannot_be_drawn_is_one_line_that_names_the_chart() -> None:
     with pytest.raises(SiteError, match="chart 'strip' does not compile"):
         draw("strip", Chart(partial(wrong), ()))
+    for address in ("javascript:alert(1)", "https://elsewhere.invalid/"):
+        with pytest.raises(SiteError, match="chart 'strip' does not compile"):
+            of_row(href=address)
 
 
 def test_the_cache_gives_the_same_and_heals(
@@ -221,33 +210,6 @@ def test_bytes_do_not_depend_on_hash_seed_or_processes(
         for seed in ("1", "2")
     }
     assert len(digests) == 1
-
-
-def test_a_picture_is_compressed_better_and_shows_the_same() -> None:
-    """The pixels are one zlib stream; each chunk ends with the CRC-32 of its name and content (PNG, 5.3)."""
-    size = 'xmlns="http://www.w3.org/2000/svg" width="300" height="200"'
-    svg = f'<svg {size}><circle cx="50" cy="50" r="40" fill="teal"/></svg>'
-    before, after = bytes(converter().svg_to_png(svg)), png(svg)
-    assert len(after) < len(before)
-    one, other = chunks(before), chunks(after)
-    assert list(one) == list(other)
-    assert zlib.decompress(other.pop(b"IDAT")) == zlib.decompress(one.pop(b"IDAT"))
-    assert one == other
-
-
-def chunks(picture: bytes) -> dict[bytes, bytes]:
-    """Name to content of the chunks of a PNG, those of one name put together."""
-    found: dict[bytes, bytes] = {}
-    place = 8
-    while place < len(picture):
-        length = int.from_bytes(picture[place : place + 4], "big")
-        name = picture[place + 4 : place + 8]
-        content = picture[place + 8 : place + 8 + length]
-        sum_ = picture[place + 8 + length : place + 12 + length]
-        assert int.from_bytes(sum_, "big") == zlib.crc32(name + content)
-        found[name] = found.get(name, b"") + content
-        place += 12 + length
-    return found
 
 
 def picture(text: str, family: str) -> bytes:

@@ -21,7 +21,7 @@ RUNS: list[Row] = [
         "name": name,
         "group": group,
         "value": 70.0 + place,
-        "iteration": place,
+        **({"iteration": place + 1} if kind == "run" else {"low": 71, "high": 73}),
         "href": f"runs/r{place}/",
         "tip": {"run": f"r{place}"},
     }
@@ -30,10 +30,8 @@ RUNS: list[Row] = [
     for group in GROUPS
     for place, kind in enumerate(("run", "run", "mean"))
 ]
-SPANS: list[Row] = [
-    {**row, "low": row["value"] - 1, "high": row["value"] + 1} for row in RUNS
-]
-BOXES: list[Row] = [{**row, "least": 60.0, "most": 90.0} for row in SPANS]
+MEANS = [row for row in RUNS if row["kind"] == "mean"]
+BOXES: list[Row] = [{**row, "least": 60.0, "most": 90.0} for row in RUNS]
 DIFFERENCES: list[Row] = [
     {"panel": "Speed", "name": word, "value": 1.0, "low": -1.0, "high": 3.0}
     | {"verdict": word}
@@ -47,7 +45,7 @@ LINES: list[Row] = [
     for x in range(1, 5)
 ]
 POINTS: list[Row] = [
-    *({**row, "label": "m", "right": True} for row in LINES[:4]),
+    *({**row, "label": "m", "left": True} for row in LINES[:4]),
     *({"kind": "limit", "x": x, "value": 90 / x} for x in (1.0, 9.0)),
 ]
 CELLS: list[Row] = [
@@ -63,40 +61,22 @@ SAMPLES: list[Row] = [
     *({"panel": "CPU", "x": float(x), "value": 10.0 * x} for x in range(9)),
     {"kind": "phase", "name": "loading", "x": 0.0, "end": 3.0},
 ]
+TICKS = {"ticks": (2, 4, 8, 16), "knee": 4.0}
 CHARTS: dict[str, Chart] = {
-    "dots": Chart(
-        partial(shapes.dots, title="GiB", groups=GROUPS),
-        shapes.in_strips(SPANS, GROUPS),
-    ),
-    "boxes": Chart(
-        partial(shapes.dots, title="GiB", groups=GROUPS),
-        shapes.in_strips(BOXES, GROUPS),
-    ),
-    "margin": Chart(
-        partial(shapes.dots, title="%", groups=GROUPS, band=1.0, shared=True),
-        shapes.in_strips(RUNS, GROUPS, shared=True),
-    ),
+    "dots": Chart(partial(shapes.dots, title="GiB", groups=GROUPS), RUNS),
+    "boxes": Chart(partial(shapes.dots, title="GiB", groups=GROUPS), BOXES),
+    "margin": Chart(partial(shapes.dots, title="%", band=1.0, shared=True), RUNS),
     "forest": Chart(partial(shapes.forest, title="%", band=1.0), DIFFERENCES),
-    "bars": Chart(partial(shapes.bars, title="GiB", groups=GROUPS, top=90.0), SPANS),
+    "bars": Chart(partial(shapes.bars, title="GiB", groups=GROUPS, top=90.0), MEANS),
     "lines": Chart(
-        partial(
-            shapes.lines,
-            across="Users",
-            up="tok/s",
-            groups=GROUPS,
-            ticks=(2, 4, 8, 16),
-            knee=4.0,
-        ),
-        LINES,
+        partial(shapes.lines, across="Users", up="tok/s", groups=GROUPS, **TICKS), LINES
     ),
     "points": Chart(partial(shapes.points, across="GB", up="tok/s", log=True), POINTS),
     "grid": Chart(partial(shapes.grid, across="Within", shades=(0.1, 0.4)), CELLS),
     "heat": Chart(
         partial(shapes.grid, across="s", shades=(5, 50), unit="%"), STRETCHES
     ),
-    "signals": Chart(
-        partial(shapes.signals, panels=(("CPU", "%"),), groups=("GPU 0",)), SAMPLES
-    ),
+    "signals": Chart(partial(shapes.signals, panels=(("CPU", "%"),)), SAMPLES),
     "explorer": Chart(
         partial(explore.draw, across="a", up="b", names={"k": "native"}), ()
     ),
@@ -121,17 +101,13 @@ def test_a_shape_is_valid_and_drawn_at_both_widths_in_the_colours_of_both_modes(
         (drawn,) = re.findall(r'^<svg[^>]* width="([\d.]+)"', svg)
         assert float(drawn) == pytest.approx(width, rel=0.05)
         # Colours are variables, so that one drawing follows light, dark and print.
-        assert not re.findall(
-            r'(?:fill|stroke)="#[0-9a-f]{3,6}"(?! stroke-width="0")', svg
-        )
+        plain = r'(?:fill|stroke)="#[0-9a-f]{3,6}"(?! stroke-width="0")'
+        assert not re.findall(plain, svg)
         _, dark = image(svg).split("@media (prefers-color-scheme:dark)")
-        assert set(re.findall(r"var\((--sp-\w+)", svg)) <= set(
-            re.findall(r"--sp-\w+", dark)
-        )
-        assert (
-            min(map(float, re.findall(r'font-size="([\d.]+)px"', svg)), default=11)
-            >= 11
-        )
+        used = set(re.findall(r"var\((--sp-\w+)", svg))
+        assert used <= set(re.findall(r"--sp-\w+", dark))
+        sizes = map(float, re.findall(r'font-size="([\d.]+)px"', svg))
+        assert min(sizes, default=11) >= 11
     assert draw("k", chart) == draw("k", chart)
 
 
@@ -162,38 +138,15 @@ def test_on_a_phone_long_names_stand_above_their_rows_and_leave_the_plot_its_wid
         assert (int(left[1]) < 40) is (most == 40)
 
 
-def test_no_line_runs_through_words_on_a_shade() -> None:
-    """Vega draws the lines of rows above rectangles."""
-    assert "<line" not in drawing(CHARTS["grid"])
-
-
-def test_a_layer_of_a_panel_draws_the_rows_of_its_panel_alone() -> None:
-    """Two panels of four runs each are eight points; a layer with data of its own would draw all rows in each."""
-    chart = CHARTS["dots"]
-    runs = sum(row["kind"] == "run" for row in chart.rows)
-    assert drawing(chart).count('href="') == runs
-
-
-def test_bars_start_at_zero_points_leave_it_out_and_the_knee_is_marked() -> None:
-    bars = [{**row, "panel": None} for row in SPANS]
+def test_what_a_shape_draws() -> None:
+    """Two panels of eight runs each are sixteen points: no layer has data of its own. Bars start at zero, points leave
+    it out; Vega draws the lines of rows above rectangles, through the words on them."""
+    assert drawing(CHARTS["dots"]).count('href="') == 16
+    bars = [{**row, "panel": None} for row in MEANS]
     assert ">0<" in drawing(Chart(CHARTS["bars"].shape, bars))
     assert ">0<" not in drawing(CHARTS["dots"])
     assert ">knee<" in drawing(CHARTS["lines"])
-
-
-@pytest.mark.parametrize(("apart", "offsets"), [(1.0, {0.5}), (300.0, {0.4, 0.6})])
-def test_runs_that_the_axis_does_not_part_are_drawn_on_one_line(
-    apart: float, offsets: set[float]
-) -> None:
-    """Rows at 100 and 900: a spread of 1 is an 800th of the axis, one of 300 more than a third. Iterations 1 and 2 of 2
-    stand at 0.2 + 0.6 × 1/3 and 2/3 of their strip."""
-    rows = [
-        {"kind": "run", "name": name, "value": value + more, "iteration": iteration}
-        for name, value in (("a", 100.0), ("b", 900.0))
-        for iteration, more in ((1, 0.0), (2, apart))
-    ]
-    found = {round(row["offset"], 3) for row in shapes.in_strips(rows, ())}
-    assert found == offsets
+    assert "<line" not in drawing(CHARTS["grid"])
 
 
 def test_the_explorer_leaves_what_no_machine_reaches_to_its_table() -> None:
@@ -211,5 +164,6 @@ def test_the_explorer_leaves_what_no_machine_reaches_to_its_table() -> None:
     figure = explore.figure(rows, a, b, {})
     assert figure.sample.startswith("3 runs of all campaigns.")
     assert "1 run near or beyond the machine's limits" in figure.sample
-    assert re.findall(r'href="[^"]*?(\w+)/"', drawing(figure.chart)) == ["slow", "fast"]
+    links = re.findall(r'href="[^"]*?(\w+)/"', drawing(figure.chart))
+    assert sorted(links) == ["fast", "slow"]
     assert "roofline" not in explore.figure(rows[:2], a, b, {}).sample

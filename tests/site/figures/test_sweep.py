@@ -1,18 +1,13 @@
 """Lines against the load: their sentence names shape and knee, their tables have the cells, the front is the front."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import SiteError
-from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import MetricValue, Moment, Plan, Requested
-from sparkpub.record.store import Stored
-from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.dataset import load as load_folder
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions, placeholder
@@ -23,55 +18,13 @@ from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.shapes import Row
 from sparkpub.site.pages import campaign_page
 from sparkpub.site.pages.templating import Templates
-from tests.building import a_record
-
-THROUGHPUT, TPOT = "output_throughput_tok_s", "tpot_p50_ms"
-Runs = Mapping[tuple[str, int], Sequence[Mapping[str, float]]]
-"""(model, concurrency) to the metrics of each run."""
+from tests.site.figures.building import THROUGHPUT, TPOT, Runs, a_library
 
 
-def a_library(runs: Runs, options: SiteOptions, environment: str = "native") -> Library:
-    """The figures of a campaign of these runs, natively."""
-    stored: list[Stored] = []
-    for (model, load), each in runs.items():
-        for iteration, metrics in enumerate(each, 1):
-            position = len(stored)
-            requested = Requested(
-                model_id=f"x/{model}",
-                workload={"type": "vllm-bench", "mode": "serve", "concurrency": load},
-                environment={"type": "host"},
-            )
-            record = a_record(
-                run_id=f"c-{environment}_{model}_c{load}_iter{iteration:02d}",
-                model=model,
-                environment=environment,
-                workload=f"c{load}",
-                iteration=iteration,
-                requested=requested,
-                started=Moment(value=f"2026-11-20T10:{position:02d}:00Z", zone="utc"),
-                plan=Plan(position=position, order="random"),
-            )
-            values = {
-                name: MetricValue(
-                    value=value, unit=METRICS[name].unit, source="published"
-                )
-                for name, value in metrics.items()
-            }
-            record = record.model_copy(update={"metrics": values})
-            stored.append(Stored(record, Path(f"c/{record.run_id}.json")))
-    campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
-    dataset = Dataset(Path(), MappingProxyType({"c": campaign}))
-    publication = publish(dataset, options)
-    return Library(publication)
-
-
-def throughput(
-    values: Mapping[int, float], model: str = "m", runs: int = 1
-) -> dict[tuple[str, int], list[dict[str, float]]]:
+def throughput(values: Mapping[int, float], model: str = "m", runs: int = 1) -> Runs:
     """Some runs at each concurrency."""
-    return {
-        (model, load): [{THROUGHPUT: value}] * runs for load, value in values.items()
-    }
+    each = {load: [{THROUGHPUT: value}] * runs for load, value in values.items()}
+    return {(model, "native", f"c{load}"): found for load, found in each.items()}
 
 
 def drawn(figure: Figure) -> str:
@@ -140,17 +93,12 @@ def test_the_sentence_names_the_shape_and_the_knee(
             "grows by 10 to 20 % with concurrency.",
         ),
         ({1: 10, 2: 11}, {1: 10, 2: 5}, ", but not on 1 of 2 lines."),
-        (
-            {1: 10, 2: 10},
-            {1: 20, 2: 20},
-            "changes by less than 5 % with concurrency.",
-        ),
     ],
 )
 def test_of_several_lines_it_says_how_many_have_the_shape(
     first: dict[int, float], second: dict[int, float], says: str, options: SiteOptions
 ) -> None:
-    runs = throughput(first, "m") | throughput(second, "n")
+    runs = {**throughput(first, "m"), **throughput(second, "n")}
     figure = a_library(runs, options).figure("output-throughput-sweep")
     assert says in figure.says.replace("\N{NO-BREAK SPACE}", " ")
 
@@ -158,8 +106,8 @@ def test_of_several_lines_it_says_how_many_have_the_shape(
 def test_a_figure_of_a_sweep_has_every_run_and_its_cells(options: SiteOptions) -> None:
     """Runs of 90 and 110 have the mean 100; 250 is two and a half times that."""
     runs = {
-        ("m", 1): [{THROUGHPUT: 90.0}, {THROUGHPUT: 110.0}],
-        ("m", 2): [{THROUGHPUT: 250.0}],
+        ("m", "native", "c1"): [{THROUGHPUT: 90.0}, {THROUGHPUT: 110.0}],
+        ("m", "native", "c2"): [{THROUGHPUT: 250.0}],
     }
     figure = a_library(runs, options).figure("output-throughput-sweep")
     assert figure.table.head[:2] == ("Line", "Concurrency")
@@ -171,9 +119,12 @@ def test_a_figure_of_a_sweep_has_every_run_and_its_cells(options: SiteOptions) -
 
 
 def test_more_lines_than_colours_are_in_the_table_alone(options: SiteOptions) -> None:
-    runs: dict[tuple[str, int], list[dict[str, float]]] = {}
+    runs: Runs = {}
     for number in range(8):
-        runs |= throughput({1: 100.0 + number, 2: 200.0 + number}, f"m{number}")
+        runs = {
+            **runs,
+            **throughput({1: 100.0 + number, 2: 200.0 + number}, f"m{number}"),
+        }
     figure = a_library(runs, options).figure("output-throughput-sweep")
     assert "6 of 8 lines are drawn" in figure.sample
     assert len(figure.table.rows) == 16
@@ -182,9 +133,12 @@ def test_more_lines_than_colours_are_in_the_table_alone(options: SiteOptions) ->
     assert ">m1<" not in picture
 
 
-def both(machine: float, token_ms: float) -> list[dict[str, float]]:
-    """Two runs with both rates."""
-    return [{THROUGHPUT: machine, TPOT: token_ms}] * 2
+def both(rates: Mapping[int, tuple[float, float]], model: str = "m") -> Runs:
+    """Two runs with both rates at each concurrency."""
+    return {
+        (model, "native", f"c{load}"): [{THROUGHPUT: machine, TPOT: token_ms}] * 2
+        for load, (machine, token_ms) in rates.items()
+    }
 
 
 def points(figure: Figure) -> list[Row]:
@@ -197,7 +151,7 @@ def test_a_user_gets_the_tokens_of_a_request_by_its_latency(
 ) -> None:
     """Of 100 tok/s one user gets all, two get 200 / 2 = 100 each, four get 220 / 4 = 55. The time per token, which
     leaves out the wait for the first one, plays no part."""
-    runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10), ("m", 4): both(220, 20)}
+    runs = both({1: (100, 5), 2: (200, 10), 4: (220, 20)})
     figure = a_library(runs, options).figure("pareto-front")
     assert [row["x"] for row in points(figure)] == [100, 100, 55]
     assert figure.says == (
@@ -209,26 +163,13 @@ def test_a_user_gets_the_tokens_of_a_request_by_its_latency(
         assert f">{load}<" in picture
 
 
-def test_a_measured_rate_of_a_user_goes_before_a_share_of_all(
-    options: SiteOptions,
-) -> None:
-    runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10)}
-    for load, rate in ((1, 77.0), (2, 66.0)):
-        runs["m", load][0]["output_throughput_per_user_tok_s"] = rate
-    figure = a_library(runs, options).figure("pareto-front")
-    assert [row["x"] for row in points(figure)] == [77, 66]
-
-
 def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
     options: SiteOptions,
 ) -> None:
     """At 4 the machine makes less than at 2, and each user gets less; `n` at 1 is beaten by none of its own model."""
     runs = {
-        ("m", 1): both(100, 5),
-        ("m", 2): both(180, 10),
-        ("m", 4): both(170, 20),
-        ("n", 1): both(10, 50),
-        ("n", 2): both(18, 60),
+        **both({1: (100, 5), 2: (180, 10), 4: (170, 20)}),
+        **both({1: (10, 50), 2: (18, 60)}, "n"),
     }
     figure = a_library(runs, options).figure("pareto-front")
     assert [
@@ -244,39 +185,40 @@ def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
 
 
 def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> None:
+    """The table of tests is made of runs; a workload of the matrix that has none yet is listed all the same."""
     library = a_library(throughput({1: 100, 2: 200, 4: 400}), options)
     (campaign,) = library.publication.campaigns
     context = campaign_page.context(library.publication, library, campaign)
-    assert context["kind"] == "sweep"
     assert len(context["charts"]) == 2
-    assert context["answers"][0].startswith("Output throughput grows 4.0-fold")
+    assert context["card"]["answers"][0].startswith("Output throughput grows 4.0-fold")
 
 
 @pytest.mark.parametrize(
-    ("runs", "kind"),
+    ("runs", "asked"),
     [
-        (throughput({1: 100}), "ranking"),
-        (throughput({1: 100, 2: 200}), "ranking"),
-        (throughput({1: 100, 2: 200, 4: 300}), "sweep"),
-        (throughput({1: 100}) | throughput({1: 200}, "n"), "ranking"),
+        (throughput({1: 100}), ["ranks"]),
+        (throughput({1: 100, 2: 200}), ["ranks"]),
+        (throughput({1: 100, 2: 200, 4: 300}), ["sweeps"]),
+        (throughput({1: 100}) | throughput({1: 200}, "n"), ["ranks"]),
         (
             throughput({1: 100, 2: 200, 4: 300}) | throughput({1: 200}, "n"),
-            "mixed",
+            ["sweeps", "ranks"],
         ),
         # Each model along a line of its own.
         (
             throughput({1: 100, 2: 200, 4: 300})
             | throughput({1: 200, 2: 300, 4: 400}, "n"),
-            "sweep",
+            ["sweeps"],
         ),
     ],
 )
 def test_the_kind_of_a_campaign_is_what_it_has(
-    runs: Runs, kind: str, options: SiteOptions
+    runs: Runs, asked: list[str], options: SiteOptions
 ) -> None:
     publication = a_library(runs, options).publication
     (campaign,) = publication.campaigns
-    assert campaign_page.asked(publication, campaign).kind == kind
+    found = campaign_page.asked(publication, campaign)._asdict()
+    assert [name for name, is_asked in found.items() if is_asked] == asked
 
 
 def test_two_environments_are_a_comparison_and_come_first(
@@ -286,7 +228,7 @@ def test_two_environments_are_a_comparison_and_come_first(
     publication = publish(load_folder(data), options)
     library = Library(publication)
     (campaign,) = publication.campaigns
-    assert campaign_page.asked(publication, campaign).kind == "comparison"
+    assert campaign_page.asked(publication, campaign) == (True, False, False)
     context = campaign_page.context(publication, library, campaign)
     shown = [
         key
@@ -298,7 +240,7 @@ def test_two_environments_are_a_comparison_and_come_first(
 
 @pytest.mark.parametrize("name", ["output-throughput-sweep", "pareto-front"])
 def test_a_single_load_is_refused_in_one_line(name: str, options: SiteOptions) -> None:
-    runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10)}
+    runs = both({1: (100, 5), 2: (200, 10)})
     library = a_library(runs, options)
     with pytest.raises(
         SiteError, match=f"figure c-{name}-c1: this part of the campaign has nothing"
@@ -317,33 +259,13 @@ def test_of_many_lines_those_of_the_load_that_was_measured_most_are_drawn() -> N
     assert _best_lines([best, *others[:2]]) == [best, *others[:2]]
 
 
-def test_a_planned_test_without_a_run_has_a_row_without_figures(
-    options: SiteOptions,
-) -> None:
-    """The table of tests is made of runs; a workload of the matrix that has none yet is listed all the same."""
-    library = a_library(throughput({1: 100, 2: 200, 4: 400}), options)
-    (campaign,) = library.publication.campaigns
-    context = campaign_page.context(library.publication, library, campaign)
-    (row, *_) = context["summary"]
-    context["summary"].append({**row, "workload": "c8", "label": "c8"})
-    page = Templates(None).page(
-        "campaign",
-        publication=library.publication,
-        options=options,
-        dataset=library.publication.dataset,
-        written=frozenset(),
-        lead=context,
-        pandas="",
-        badge="",
-    )
-    assert ">c8<" in "".join(page.blocks.values())
-
-
 def test_a_line_has_one_colour_and_every_load_a_number(options: SiteOptions) -> None:
     """`m` ends best in throughput and worst in time; it is the first line of both charts."""
     loads = (1, 2, 4, 8, 16, 32, 64)
-    runs = {("m", load): both(10.0 * load, 5.0 * load) for load in loads}
-    runs |= {("n", load): both(5.0 * load, 4.0 * load) for load in loads}
+    runs = {
+        **both({load: (10.0 * load, 5.0 * load) for load in loads}),
+        **both({load: (5.0 * load, 4.0 * load) for load in loads}, "n"),
+    }
     library = a_library(runs, options)
     for name in ("output-throughput-sweep", "tpot-p50-sweep"):
         figure = library.figure(name)

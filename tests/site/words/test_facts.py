@@ -66,10 +66,6 @@ def test_a_figure_stands_in_the_words_of_its_source(
         facts.read(path)
 
 
-def test_no_file_is_no_facts(tmp_path: Path) -> None:
-    assert facts.read(tmp_path / "facts.yaml") == {}
-
-
 @pytest.mark.parametrize(
     ("replace", "by", "line", "words"),
     [
@@ -96,8 +92,3 @@ def test_a_mistake_is_named_with_its_line(
         f"{path}:{line};" in problem and words in problem
         for problem in caught.value.lines()
     )
-
-
-def test_an_id_stands_once(tmp_path: Path) -> None:
-    with pytest.raises(ClaimError, match="'total' stands twice"):
-        facts.read(written(tmp_path, GOOD + GOOD))

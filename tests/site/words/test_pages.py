@@ -1,5 +1,7 @@
 """The pages of the package: they render, type no figure, document every name, and use every fact they bring."""
 
+from pathlib import Path
+
 import pytest
 
 from sparkpub.collect.environments import ENVIRONMENTS
@@ -15,8 +17,10 @@ from sparkpub.review.results import Results
 from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import manual
 from sparkpub.site.build import facts_of
-from sparkpub.site.proofreading import unbound_number
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.proofreading import typed_figures
 from sparkpub.site.prose import pages
+from sparkpub.site.publication import Publication
 from sparkpub.site.words import Words
 from tests.published import MEASURED
 from tests.review.claims.campaigns import verdict_on
@@ -41,13 +45,14 @@ def rendered(
     verdict = verdict_on(
         data, reviewed, id="two", campaign="h200", expect={"holds": "runs = 2"}
     )
-    words = Words(
+    publication = Publication(
         Results(reviewed),
         reviewed,
+        SiteOptions(Path()),
         [verdict],
         facts_of(tmp_path_factory.mktemp("no-facts")),
-        lambda *_, **__: "",
     )
+    words = Words(publication, lambda *_, **__: "")
     shipped = manual.pages(has_claims=True, has_runs=True)
     return {
         uri: words.render(path.read_text(encoding="utf-8"), uri)
@@ -55,8 +60,8 @@ def rendered(
     }
 
 
-def test_no_page_types_a_figure(reviewed: Review) -> None:
-    found = unbound_number(manual.FOLDER, reviewed, None)
+def test_no_page_types_a_figure() -> None:
+    found = typed_figures(manual.FOLDER, pages(manual.FOLDER), None)
     assert [f"{item.where}: {item.message}" for item in found] == []
 
 
@@ -93,7 +98,7 @@ def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
 
 
 def test_every_fact_is_used() -> None:
-    text = "".join(text for _, _, text in pages(manual.FOLDER))
+    text = "".join(pages(manual.FOLDER).values())
     assert [name for name in read_facts(manual.FACTS) if f'"{name}"' not in text] == []
 
 

@@ -7,6 +7,7 @@ client.py PROGRAM ARG...: reads client.json beside it and writes server.json the
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,10 @@ FOLDER = Path(__file__).resolve().parent
 
 def version_of(program: str) -> str | None:
     """The last word of the last line that `--version` prints."""
+    argv = [program, "--version"]
     try:
         done = subprocess.run(
-            [program, "--version"],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+            argv, check=False, capture_output=True, text=True, timeout=120
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -34,33 +32,49 @@ def version_of(program: str) -> str | None:
     return words[-1] if words else None
 
 
-def looked_at(wanted: Any, name: str) -> tuple[str, dict[str, Any]]:
-    """The path of the client's program, and who the server is, with one answer of its model. Raises StopError."""
+def looked_at(wanted: Any) -> dict[str, Any]:
+    """Who the server is, with one answer of its model. Raises StopError."""
     url = wanted["url"]
     model, said = pages.choose_model(url, wanted["model"])
-    program = pages.find_program(name)
-    if program is None:
-        raise pages.StopError(f"{name} is not installed here")
     answer = pages.sensible_answer(url, model, random_weights=wanted["random_weights"])
-    server = {"url": url, "model": model, "said": said, "answer": answer}
-    if wanted["client"] is not None:
-        server |= {"client": wanted["client"], "client_version": version_of(program)}
-    return program, server
+    return {"url": url, "model": model, "said": said, "answer": answer}
+
+
+def measured(server: dict[str, Any], run: Callable[[], int]) -> int:
+    """What a client ends with; the server's counters before and after it are kept with what the server said."""
+    server["metrics_before"] = pages.counters(server["url"])
+    kept = FOLDER / "server.json"
+    kept.write_text(json.dumps(server))
+    code = run()
+    server["metrics_after"] = pages.counters(server["url"])
+    kept.write_text(json.dumps(server))
+    return code
+
+
+def stopped(error: pages.StopError) -> int:
+    """The exit code of a driver that cannot measure, which is said."""
+    print(f"{Path(sys.argv[0]).stem}: error: {error}")
+    return pages.LASTING if error.lasts else 1
 
 
 def main() -> int:
     wanted = json.loads((FOLDER / "client.json").read_text())
+    name, *words = sys.argv[1:]
+    program = pages.find_program(name)
+    if program is None:
+        return stopped(pages.StopError(f"{name} is not installed here"))
     try:
-        program, server = looked_at(wanted, sys.argv[1])
+        server = looked_at(wanted)
     except pages.StopError as error:
-        print(f"client: {error}")
-        return pages.LASTING if error.lasts else 1
-    words = [word.replace("{model}", server["model"]) for word in sys.argv[2:]]
-    server["metrics_before"] = pages.counters(wanted["url"])
-    code = subprocess.run([program, *words], check=False, cwd=FOLDER).returncode
-    server["metrics_after"] = pages.counters(wanted["url"])
-    (FOLDER / "server.json").write_text(json.dumps(server))
-    return code
+        return stopped(error)
+    if wanted["client"] is not None:
+        server["client"] = wanted["client"]
+        server["client_version"] = version_of(program)
+    words = [word.replace("{model}", server["model"]) for word in words]
+    return measured(
+        server,
+        lambda: subprocess.run([program, *words], check=False, cwd=FOLDER).returncode,
+    )
 
 
 if __name__ == "__main__":

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparkpub.plan.workloads.payload import pages
+    from sparkpub.plan.workloads.payload import client, pages
 else:
+    import client
     import pages
 
 FOLDER = Path(__file__).resolve().parent
-PROGRESS, REQUESTS, REPORT = "progress.jsonl", "requests.json", "report.json"
 TOKENIZER, WITH_KEY = "tokenizer.json", "with_key.py"
 INTERPRETER = re.compile(
     rb"#!(?:/bin/sh\n'''exec' )?(?:/usr/bin/env )?[\"']?([^\n\"']*?python[\w.]*)"
@@ -71,46 +71,39 @@ def with_key(client: list[str]) -> list[str]:
     return [os.fsdecode(found[1]), script, Path(program).name]
 
 
-def find_tokenizer(places: list[str]) -> str | None:
+def find_tokenizer(places: list[Any]) -> str | None:
     """The first tokenizer.json of the places: files, folders, or models in the cache of Hugging Face's programs."""
+    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
     for place in places:
+        if not isinstance(place, str):
+            continue
+        cached = home / "hub" / f"models--{place.replace('/', '--')}" / "snapshots"
         # The server names places, too: such a name may be too long, or of a user that is not here.
         with suppress(OSError, RuntimeError):
-            found = tokenizer_at(place)
-            if found is not None:
-                return str(found)
+            path = Path(place).expanduser()
+            found = [path] if path.suffix == ".json" else [path / TOKENIZER]
+            for file in (*found, *sorted(cached.glob(f"*/{TOKENIZER}"), reverse=True)):
+                if file.is_file():
+                    return str(file)
     return None
 
 
-def tokenizer_at(place: str) -> Path | None:
-    """The tokenizer.json of one place. Raises OSError or RuntimeError where the name can be of none."""
-    path = Path(place).expanduser()
-    if path.is_file() and path.suffix == ".json":
-        return path
-    if (path / TOKENIZER).is_file():
-        return path / TOKENIZER
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", place) is None:
-        return None
-    home = Path(os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser())
-    folder = home / "hub" / f"models--{place.replace('/', '--')}" / "snapshots"
-    return max(folder.glob(f"*/{TOKENIZER}"), default=None)
-
-
-def places_of(model: str, said: dict[str, Any]) -> list[str]:
+def places_of(model: str, said: dict[str, Any]) -> list[Any]:
     """Where the server says that its model or tokenizer lies, and the model's name."""
-    found: list[Any] = []
-    for path in ("/model_info", "/get_model_info"):
-        page = said.get(path)
-        if isinstance(page, dict):
-            found += [page.get("tokenizer_path"), page.get("model_path")]
-    for entry in pages.entries(said.get(pages.MODELS), "data"):
-        if entry.get("id") == model:
-            found.append(entry.get("root"))
-    return [place for place in [*found, model] if isinstance(place, str)]
+    listed = pages.entries(said.get(pages.MODELS), "data")
+    return [
+        *(
+            pages.within(said, page, name)
+            for page in ("/model_info", "/get_model_info")
+            for name in ("tokenizer_path", "model_path")
+        ),
+        *(entry.get("root") for entry in listed if entry.get("id") == model),
+        model,
+    ]
 
 
 def evenly_cut(url: str, model: str, text: str, template: int) -> list[str]:
-    """The text in pieces that are as long as the server's tokens are on average. Raises ValueError."""
+    """The text in pieces that are as long as the server's tokens are on average. Raises StopError."""
     step = len(text) // EXCERPTS
     starts = range(0, step * EXCERPTS, step)
     sampled = "".join(text[start : start + EXCERPT] for start in starts)
@@ -123,12 +116,9 @@ def evenly_cut(url: str, model: str, text: str, template: int) -> list[str]:
 def make_tokenizer(url: str, model: str, text: str) -> tuple[str, dict[str, Any]]:
     """The text in the pieces that count as tokens, and who cut it; writes a tokenizer that knows them. Raises
     StopError."""
-    try:
-        template = pages.counted(url, model, ".") - 1
-        warmup = max(1, pages.counted(url, model, WARMUP) - template)
-        pieces = evenly_cut(url, model, text, template)
-    except ValueError as error:
-        raise pages.StopError(str(error)) from None
+    template = pages.counted(url, model, ".") - 1
+    warmup = max(1, pages.counted(url, model, WARMUP) - template)
+    pieces = evenly_cut(url, model, text, template)
     write_tokenizer(pieces, warmup)
     how = "pieces of even length"
     counted = {"how": how, "text_tokens": len(pieces), "text_characters": len(text)}
@@ -181,7 +171,7 @@ def measure(client: list[str], argv: list[str], text: str, *, offline: bool) -> 
 def requests() -> list[dict[str, Any]]:
     """What the tool noted of each request, without the tokens one by one."""
     found: dict[int, dict[str, Any]] = {}
-    path = FOLDER / PROGRESS
+    path = FOLDER / "progress.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     for line in lines:
         try:
@@ -189,29 +179,31 @@ def requests() -> list[dict[str, Any]]:
         except ValueError:
             continue  # the last line of a tool that was ended
         number, kind = event.get("request_id"), event.get("type")
-        if number is None:
+        if number is None or kind not in NOTED:
             continue
         request = found.setdefault(number, {"request_id": number})
-        if kind == "request_start":
-            request |= {"run_index": event.get("run_index"), "started": event["ts"]}
-        elif kind == "request_first_token":
-            request["ttft_s"] = event.get("ttft_s")
-        elif kind == "request_end":
-            names = ("total_tokens", "prompt_tokens", "decode_seconds", "error")
-            request |= {name: event.get(name) for name in names}
-            request["ended"] = event["ts"]
+        request |= {ours: event.get(theirs) for ours, theirs in NOTED[kind].items()}
     return list(found.values())
 
 
-def write(server: dict[str, Any]) -> None:
-    (FOLDER / "server.json").write_text(json.dumps(server), encoding="utf-8")
+NOTED = {
+    "request_start": {"run_index": "run_index", "started": "ts"},
+    "request_first_token": {"ttft_s": "ttft_s"},
+    "request_end": {
+        "total_tokens": "total_tokens",
+        "prompt_tokens": "prompt_tokens",
+        "decode_seconds": "decode_seconds",
+        "error": "error",
+        "ended": "ts",
+    },
+}
+"""What is kept of the tool's events, by our name and its own."""
 
 
 def prepare(
     wanted: dict[str, Any], server: dict[str, Any], text: str
 ) -> tuple[str, str]:
     """The tokenizer and the text for the tool; notes in `server` who counts. Raises StopError."""
-    url, model = wanted["url"], server["model"]
     named = wanted["tokenizer"]
     if named is not None:
         found = find_tokenizer([named])
@@ -221,11 +213,12 @@ def prepare(
             )
         server["tokenizer"] = {"file": found or named, "by": "matrix"}
         return found or named, text
-    found = find_tokenizer([*wanted["places"], *places_of(model, server["said"])])
+    places = places_of(server["model"], server["said"])
+    found = find_tokenizer([*wanted["places"], *places])
     if found is not None:
         server["tokenizer"] = {"file": found, "by": "model"}
         return found, text
-    cut, counts = make_tokenizer(url, model, text)
+    cut, counts = make_tokenizer(server["url"], server["model"], text)
     server["tokenizer"] = {"file": None, "by": "server", **counts}
     return str(FOLDER / TOKENIZER), cut
 
@@ -233,34 +226,28 @@ def prepare(
 def main() -> int:
     wanted = json.loads((FOLDER / "benchy.json").read_text(encoding="utf-8"))
     text = (FOLDER / "prose.txt").read_text(encoding="utf-8")
-    url = wanted["url"]
-    server: dict[str, Any] = {"url": url, "client": "llama-benchy"}
-    server["text_sha256"] = hashlib.sha256(text.encode()).hexdigest()
     # Ended from outside, it takes its text out of the tool's folder as it does otherwise.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        client = find_client(wanted["clients"])
+        program = find_client(wanted["clients"])
         if os.environ.get("OPENAI_API_KEY"):
-            client = with_key(client)
-        server["model"], server["said"] = pages.choose_model(url, wanted["model"])
-        server["answer"] = pages.sensible_answer(
-            url, server["model"], random_weights=wanted["random_weights"]
-        )
+            program = with_key(program)
+        server = client.looked_at(wanted)
+        server["client"] = "llama-benchy"
+        server["text_sha256"] = hashlib.sha256(text.encode()).hexdigest()
         tokenizer, text = prepare(wanted, server, text)
     except pages.StopError as error:
-        print(f"llama_benchy: error: {error}")
-        return pages.LASTING if error.lasts else 1
-    write(server)
+        return client.stopped(error)
     fixed = {"{model}": server["model"], "{tokenizer}": tokenizer}
     argv = [
         fixed.get(word, word).replace("{folder}", str(FOLDER))
         for word in wanted["argv"]
     ]
-    server["metrics_before"] = pages.counters(url)
-    code = measure(client, argv, text, offline=Path(tokenizer).is_file())
-    server["metrics_after"] = pages.counters(url)
-    write(server)
-    (FOLDER / REQUESTS).write_text(json.dumps(requests()), encoding="utf-8")
+    offline = Path(tokenizer).is_file()
+    code = client.measured(
+        server, lambda: measure(program, argv, text, offline=offline)
+    )
+    (FOLDER / "requests.json").write_text(json.dumps(requests()), encoding="utf-8")
     return code
 
 

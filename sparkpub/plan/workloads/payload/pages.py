@@ -3,8 +3,8 @@
 It lies beside the drivers that run inside the environment, and the collector asks with it before anything starts. A key
 for the server is taken from the variable `OPENAI_API_KEY`.
 
-A server may be anybody's: every answer is read within bounds of size, time, depth and digits (`ask`, `parsed`), no
-redirect is followed, and what a message shows of an answer is short and plain (`told`).
+A server may be anybody's: every answer is read within bounds of size and time (`ask`), no redirect is followed, and
+what a message shows of an answer is short and plain (`told`).
 """
 
 import http.client
@@ -12,13 +12,9 @@ import json
 import os
 import re
 import shutil
-import socket
 import sys
-import threading
 import time
 import zlib
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -50,9 +46,6 @@ ANSWER_LIMIT = 300
 """Seconds that an answer may take: a server may load its model first."""
 MOST_BYTES = 4 << 20
 """The largest answer that is read: a text of some hundred thousand characters in tokens is smaller."""
-DEEPEST, MOST_DIGITS, MOST_KEYS = 50, 40, 10_000
-"""How deep lists and objects of an answer may lie in each other, digits of a whole number, and keys of an object: as in
-files."""
 LONGEST_NAME = 500
 """Characters of a model's name, and of any other word that a server says of itself."""
 LONGEST_ANSWER = 4000
@@ -68,75 +61,25 @@ LASTING = 78
 
 
 @dataclass(frozen=True)
-class Page:
+class Fetched:
     """What an address answered: its text, or the status or the reason why there is none."""
 
     text: str | None
     status: int | None = None
     problem: str = ""
 
-    @property
+    @cached_property
     def document(self) -> Any:
         """What the page says as JSON; None for anything else."""
-        return self._parsed[0]
+        try:
+            return None if self.text is None else json.loads(self.text)
+        except (ValueError, RecursionError):
+            return None
 
     @property
     def unfit(self) -> str:
         """What is wrong with a page that is there and has no document, as in `it is no JSON`."""
-        return self._parsed[1]
-
-    @cached_property
-    def _parsed(self) -> tuple[Any, str]:
-        if self.text is None:
-            return None, self.problem
-        try:
-            return parsed(self.text), ""
-        except json.JSONDecodeError:
-            return None, "no JSON"
-        except ValueError as error:
-            return None, str(error)
-
-
-def parsed(text: str) -> Any:
-    """A JSON document within the bounds; halves of characters, which no file can hold, are replaced. Raises
-    ValueError."""
-    try:
-        document = json.loads(text, parse_int=_whole_number, object_pairs_hook=_mapping)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    return _whole_characters(document, DEEPEST)
-
-
-_TOO_DEEP = f"nested deeper than {DEEPEST} levels"
-_HALF = re.compile("[\ud800-\udfff]")
-
-
-def _whole_number(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
-        raise ValueError(f"a document with a number of {len(digits)} digits")
-    return int(digits)
-
-
-def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(pairs) > MOST_KEYS:
-        raise ValueError(f"a document with {len(pairs):,} keys in one object")
-    return dict(pairs)
-
-
-def _whole_characters(document: Any, levels: int) -> Any:
-    """A document without halves of characters. Raises ValueError where it has more levels than these."""
-    if isinstance(document, str):
-        return _HALF.sub("\N{REPLACEMENT CHARACTER}", document)
-    if not isinstance(document, dict | list):
-        return document
-    if levels == 0:
-        raise ValueError(_TOO_DEEP)
-    if isinstance(document, list):
-        return [_whole_characters(item, levels - 1) for item in document]
-    return {
-        _whole_characters(name, 0): _whole_characters(value, levels - 1)
-        for name, value in document.items()
-    }
+        return self.problem or "no JSON"
 
 
 def told(text: str, most: int = SHOWN) -> str:
@@ -149,42 +92,34 @@ def told(text: str, most: int = SHOWN) -> str:
 
 def ask(
     url: str, path: str, body: Any = None, limit: float = LIMIT, *, keyed: bool = True
-) -> Page:
+) -> Fetched:
     """The page at an address; with a `body` it is sent there as JSON. The key goes with it if it is `keyed`.
 
-    It takes `limit` seconds at most, from the name of the host to the last byte, and `MOST_BYTES`. The server is asked
-    directly, and a redirect is an answer like any other: the key and the figures are of the address that was named.
+    It takes about `limit` seconds at most, and `MOST_BYTES`. The server is asked directly, and a redirect is an answer
+    like any other: the key and the figures are of the address that was named.
     """
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
     port = parts.port or (443 if secure else 80)
-    limit = max(limit, _LEAST_LIMIT)
-    connection = kind(parts.hostname or "", port, timeout=limit)
+    connection = kind(parts.hostname or "", port, timeout=max(limit, _LEAST_LIMIT))
     headers = {"Content-Type": "application/json"}
     key = os.environ.get("OPENAI_API_KEY", "").strip()
     if key and keyed:
         headers["Authorization"] = f"Bearer {key}"
+    method, data = ("GET", None) if body is None else ("POST", json.dumps(body))
     until = time.monotonic() + limit
-    late = Page(None, problem=f"no whole answer within {limit:g} s")
-    found: list[Page] = []
-
-    def asking() -> None:
-        with suppress(TimeoutError):
-            found.append(_asked(connection, parts.path + path, body, headers, until))
-
-    # A timeout of sockets begins again with every byte, and there is none for the name of a host: the answer is waited
-    # for, and not its bytes.
-    thread = threading.Thread(target=asking, daemon=True)
-    thread.start()
-    thread.join(limit)
-    if found:
-        return found[0]
-    opened = connection.sock
-    if opened is not None:  # the thread may wait for the next byte of a header
-        with suppress(OSError):
-            socket.socket.shutdown(opened, socket.SHUT_RDWR)
-    return late
+    try:
+        connection.request(method, parts.path + path, data, headers)
+        return _page(connection.getresponse(), until)
+    except TimeoutError:
+        return Fetched(None, problem=f"no whole answer within {limit:g} s")
+    except (OSError, http.client.HTTPException) as error:
+        return Fetched(None, problem=told(str(error)) or type(error).__name__)
+    except ValueError:  # its text may hold a header, and that the key
+        return Fetched(None, problem="the request cannot be sent")
+    finally:
+        connection.close()
 
 
 _LEAST_LIMIT = 0.001
@@ -193,48 +128,22 @@ _PIECE = 1 << 16
 """Bytes read at once."""
 
 
-def _asked(
-    connection: http.client.HTTPConnection,
-    path: str,
-    body: Any,
-    headers: Mapping[str, str],
-    until: float,
-) -> Page:
-    """What the server answers. Raises TimeoutError after `until`, on the monotonic clock, at the latest where the
-    server says nothing for as long as its socket may wait."""
-    try:
-        if body is None:
-            connection.request("GET", path, headers=headers)
-        else:
-            data = json.dumps(body).encode()
-            connection.request("POST", path, data, headers)
-        return _page(connection.getresponse(), until)
-    except TimeoutError:
-        raise
-    except (OSError, http.client.HTTPException) as error:
-        return Page(None, problem=told(str(error)) or type(error).__name__)
-    except ValueError:  # its text may hold a header, and that the key
-        return Page(None, problem="the request cannot be sent")
-    finally:
-        connection.close()
-
-
-def _page(answer: http.client.HTTPResponse, until: float) -> Page:
+def _page(answer: http.client.HTTPResponse, until: float) -> Fetched:
     """The page of an answer, which is read up to a bound."""
     status = answer.status
     if not 200 <= status < 300:
         place = answer.getheader("Location")
         if 300 <= status < 400 and place is not None:
-            return Page(None, status, f"a redirect to {told(place)}")
+            return Fetched(None, status, f"a redirect to {told(place)}")
         said = _read(answer, _PIECE, until).decode(errors="replace")
-        return Page(None, status, f"status {status}: {told(said)}".rstrip(": "))
+        return Fetched(None, status, f"status {status}: {told(said)}".rstrip(": "))
     large = (answer.length or 0) > MOST_BYTES
     content = b"" if large else _read(answer, MOST_BYTES, until)
     if large or len(content) > MOST_BYTES:
-        return Page(None, status, f"larger than {MOST_BYTES >> 20} MiB")
+        return Fetched(None, status, f"larger than {MOST_BYTES >> 20} MiB")
     if answer.length:
-        return Page(None, status, "cut short")
-    return Page(content.decode(errors="replace"), status)
+        return Fetched(None, status, "cut short")
+    return Fetched(content.decode(errors="replace"), status)
 
 
 def _read(answer: http.client.HTTPResponse, most: int, until: float) -> bytes:
@@ -260,7 +169,7 @@ def counters(url: str) -> str | None:
 _LEFT_OUT = re.compile(r"^#|_(bucket|created)[{ ]")
 
 
-def refusal(url: str, page: Page) -> str | None:
+def refusal(url: str, page: Fetched) -> str | None:
     """Why /v1/models of a server says nothing, and what to do about it; None where it says something."""
     if page.document is not None:
         return None
@@ -281,7 +190,7 @@ _AT_FAULT = "wait until it has loaded its model, or look at the server's log"
 """What to do where a server is there and cannot answer."""
 
 
-def silence(url: str, page: Page) -> str:
+def silence(url: str, page: Fetched) -> str:
     """That no server answers at an address, with the reason."""
     why = f" ({page.problem})" if page.problem else ""
     return f"no server answers at {url}{MODELS}{why}"
@@ -348,9 +257,19 @@ def choose_model(url: str, wanted: str | None) -> tuple[str, dict[str, Any]]:
     return str(chosen), said
 
 
+def within(document: Any, *path: str | int) -> Any:
+    """What stands in a document; None where nothing does."""
+    for step in path:
+        try:
+            document = document[step]
+        except (LookupError, TypeError):
+            return None
+    return document
+
+
 def entries(document: Any, name: str) -> list[dict[str, Any]]:
     """The objects of a list in a document; empty where there is none."""
-    found = document.get(name) if isinstance(document, dict) else None
+    found = within(document, name)
     if not isinstance(found, list):
         return []
     return [entry for entry in found if isinstance(entry, dict)]
@@ -401,7 +320,7 @@ def loaded(said: Any) -> list[str]:
     return _names(names)
 
 
-def chat(url: str, model: str, text: str, tokens: int) -> Page:
+def chat(url: str, model: str, text: str, tokens: int) -> Fetched:
     """The server's answer to one message, the likeliest token each time."""
     body = {
         "model": model,
@@ -412,38 +331,37 @@ def chat(url: str, model: str, text: str, tokens: int) -> Page:
     return ask(url, "/v1/chat/completions", body, ANSWER_LIMIT)
 
 
-class NoAnswerError(Exception):
-    """Why a server gave no answer; `lasts` where it would give none the next time either."""
-
-    def __init__(self, page: Page) -> None:
-        self.lasts = page.status is not None and 300 <= page.status < 500
-        there = page.status == 200
-        super().__init__(f"its answer is {page.unfit}" if there else page.problem)
-
-
 def answer(url: str, model: str) -> dict[str, Any]:
     """One greedy answer: the question, the text, what is wrong with it, None for sense, and how long it took. Raises
-    NoAnswerError."""
+    StopError for none."""
     begun = time.monotonic()
     page = chat(url, model, QUESTION, ANSWER_TOKENS)
     seconds = time.monotonic() - begun
     if page.document is None:
-        raise NoAnswerError(page)
+        status = page.status or 0
+        why = f"its answer is {page.unfit}" if status == 200 else page.problem
+        raise StopError(why, lasts=300 <= status < 500)
     text = said_in(page.document)
     return {
         "question": QUESTION,
         "text": text,
         "problem": nonsense(text),
         "seconds": round(seconds, 3),
-        "tokens": counted_in(page.document),
+        "tokens": _count(page, "completion_tokens"),
     }
+
+
+def _count(page: Fetched, name: str) -> int | None:
+    """Tokens of an answer as its server counts them; None where it does not."""
+    tokens = within(page.document, "usage", name)
+    return tokens if isinstance(tokens, int) and tokens > 0 else None
 
 
 def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, Any]:
     """One greedy answer, to be kept. Raises StopError where there is none, unless the weights are random."""
     try:
         found = answer(url, model)
-    except NoAnswerError as error:
+    except StopError as error:
         why = f"the server gave no answer: {error}"
         raise StopError(why, lasts=error.lasts) from None
     none = no_answer(found["text"])
@@ -454,25 +372,11 @@ def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, 
 
 def said_in(document: Any) -> str:
     """The text of an answer, what a model thinks before it included, as far as it is kept."""
-    try:
-        message = document["choices"][0]["message"]
-    except (KeyError, IndexError, TypeError):
-        return ""
-    if not isinstance(message, dict):
-        return ""
+    message = within(document, "choices", 0, "message")
     names = ("reasoning_content", "reasoning", "content")
-    parts = [message.get(name) for name in names]
+    parts = [within(message, name) for name in names]
     said = [part for part in parts if isinstance(part, str) and part.strip()]
     return "\n".join(said)[:LONGEST_ANSWER]
-
-
-def counted_in(document: Any) -> int | None:
-    """The tokens of an answer as its server counts them; None where it does not."""
-    try:
-        tokens = document["usage"]["completion_tokens"]
-    except (KeyError, TypeError):
-        return None
-    return tokens if isinstance(tokens, int) and tokens > 0 else None
 
 
 LEAST_WORDS = 12
@@ -517,14 +421,12 @@ def nonsense(text: str) -> str | None:
 
 
 def counted(url: str, model: str, text: str) -> int:
-    """Tokens of a message as the server counts them, its template included. Raises ValueError where it does not."""
+    """Tokens of a message as the server counts them, its template included. Raises StopError where it does not."""
     page = chat(url, model, text, 1)
-    document = page.document
-    usage = document.get("usage") if isinstance(document, dict) else None
-    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    if not isinstance(tokens, int) or tokens < 1:
+    tokens = _count(page, "prompt_tokens")
+    if tokens is None:
         why = f" ({page.problem})" if page.problem else ""
-        raise ValueError(
+        raise StopError(
             f"the server does not say how many tokens a prompt has{why}; name a tokenizer"
         )
     return tokens

@@ -1,12 +1,10 @@
-"""The clock, the flags and the phases that our payloads share.
+"""The clock and the phases that our payloads share.
 
 It lies beside each of them and is what they import first: the clock starts before their other imports, which are part
 of loading.
 """
 
-import argparse
 import time
-from pathlib import Path
 from typing import Any
 
 START = time.perf_counter()
@@ -34,18 +32,3 @@ class Phases:
     def report(self) -> dict[str, Any]:
         """For the report of the payload."""
         return {"phases_epoch": START_EPOCH, "phases": self._marked}
-
-
-def add_load(parser: argparse.ArgumentParser) -> None:
-    """The flags of a load of batches, and of what is written."""
-    for name in (
-        "batch-size",
-        "batches",
-        "warmup",
-        "input-tokens",
-        "output-tokens",
-        "seed",
-    ):
-        parser.add_argument(f"--{name}", type=int, required=True)
-    parser.add_argument("--report", type=Path, required=True)
-    parser.add_argument("--requests", type=Path, required=True)

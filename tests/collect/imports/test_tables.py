@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.facts import counted, machine_named
-from sparkpub.collect.imports.given import Given, read_about
+from sparkpub.collect.imports.given import Given, Left, read_about
 from sparkpub.collect.imports.writing import ImportOutcome
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import FACTORS, METRICS
@@ -508,6 +509,24 @@ FILES = {
 def test_a_file_that_is_no_table_is_one_line(case: str, tmp_path: Path) -> None:
     name, content, reason = FILES[case]
     assert refusal(tmp_path, content, PLAIN, name=name) == f"{name}: {reason}"
+
+
+def test_what_is_wrong_with_many_rows_is_said_in_time(tmp_path: Path) -> None:
+    table = "a,b\n" + "1\n" * 30_000
+    began = time.monotonic()
+    outcome = imported(tmp_path, table, "run: {model: a}\nmetrics: {ttft_p50_ms: b}\n")
+    assert time.monotonic() - began < 10
+    assert outcome.refused[0].source == "runs.csv line 2"
+    assert len(outcome.lines()) == 2
+    assert len(outcome.lines(verbose=True)) == 30_001
+
+
+def test_verbose_lines_are_told_one_by_one() -> None:
+    left = Left("a.json", "it is no result", refused=False)
+    outcome = ImportOutcome(skipped=[left, left])
+    told = "skipped a.json: it is no result"
+    assert outcome.lines(verbose=True)[:-1] == [told, told]
+    assert outcome.lines()[0] == "skipped 2, e.g. a.json: it is no result"
 
 
 def test_the_table_numbers_its_runs(tmp_path: Path) -> None:
