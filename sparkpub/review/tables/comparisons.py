@@ -271,7 +271,7 @@ def compare(
     about = pd.DataFrame({"of": [metric], "unit": [metric.unit]})
     about = with_margins(about, [margin or Margin.of(campaign)])
     sides = timed(baseline), timed(candidate)
-    found = judged(_over_and_within_machines([sides], about), ["machine"])
+    found = judged(_over_and_within_machines([sides], about), ())
     overall, *within = rows(found)
     return overall, within
 
@@ -424,9 +424,10 @@ def figured(found: pd.DataFrame) -> pd.DataFrame:
 def judged(found: pd.DataFrame, families: Sequence[str]) -> pd.DataFrame:
     """The comparisons with Holm's correction of their tests of difference and, apart, of equivalence within each
     combination of the columns `families`: exploratory ones are many, and by chance some of them would always differ.
+    Without families nothing is corrected.
     Then the verdict by the corrected p-values, and what that rests on."""
     for name, adjusted in _CORRECTED.items():
-        found[adjusted] = corrected(found, name, families)
+        found[adjusted] = corrected(found, name, families) if families else found[name]
     blocked = found["order"] == "blocked"
     figures = [
         found[name] for name in ("n_effective", "difference", *_CORRECTED.values())
