@@ -5,6 +5,7 @@ All mistakes of a matrix are reported at once, each with its line and, for a nam
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -203,13 +204,11 @@ class Matrix(Declared):
 
     def includes(self, model: str, environment: str, workload: str) -> bool:
         """Whether a cell is part of the campaign."""
-        for rule in self.exclude:
-            model_matches = rule.model in (None, model)
-            environment_matches = rule.environment in (None, environment)
-            workload_matches = rule.workload in (None, workload)
-            if model_matches and environment_matches and workload_matches:
-                return False
-        return True
+        cell = {"model": model, "environment": environment, "workload": workload}
+        return not any(
+            all(getattr(rule, axis) in (None, name) for axis, name in cell.items())
+            for rule in self.exclude
+        )
 
     def cells(self, *, backwards: bool = False) -> Iterator[tuple[str, str, str]]:
         """(model, environment, workload) of every cell, in the order declared; `backwards` takes the last environment
@@ -218,26 +217,16 @@ class Matrix(Declared):
         Where a server lives for several runs, all workloads of a model and environment follow each other, so that the
         server is started once for them; `backwards` then takes the last workload first, too.
         """
-        environments = list(self.environments)
-        workloads = list(self.workloads)
+        environments, workloads = list(self.environments), list(self.workloads)
         if backwards:
             environments.reverse()
         if self.keeps_servers:
             if backwards:
                 workloads.reverse()
-            cells = [
-                (model, place, work)
-                for model in self.models
-                for place in environments
-                for work in workloads
-            ]
+            cells = list(product(self.models, environments, workloads))
         else:
-            cells = [
-                (model, place, work)
-                for work in workloads
-                for model in self.models
-                for place in environments
-            ]
+            by_workload = product(workloads, self.models, environments)
+            cells = [(model, place, work) for work, model, place in by_workload]
         for cell in cells:
             if self.includes(*cell):
                 yield cell

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import NonNegativeFloat, NonNegativeInt, TypeAdapter, ValidationError
 
 from sparkpub.plan.environments import OPTIONS, DockerOptions
 from sparkpub.plan.options import TypedOptions
@@ -21,8 +21,10 @@ from sparkpub.record.errors import worded
 from sparkpub.record.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
-from sparkpub.tools import reading
 
+Number = NonNegativeInt | NonNegativeFloat
+Readers = Mapping[str, TypeAdapter[Any]]
+"""Option to what reads it."""
 _REQUEST_COUNT = re.compile(r"-n\d+$")
 """Ends the key of an imported workload."""
 AMOUNTS = (
@@ -31,21 +33,25 @@ AMOUNTS = (
     *("input_tokens", "output_tokens", "depth"),
 )
 """Options that are numbers in every tool, whatever else its options are."""
+_NUMBER = TypeAdapter[Any](Number | None)
 
 
 def options_of(record: Record) -> Mapping[str, Any]:
-    """The options of a run's workload: amounts as numbers, however they were written. Without those that should be
+    """The options of a run's workload: numbers as numbers, however they were written. Without those that should be
     numbers and are not, as an import may have them."""
     options = record.requested.workload
     found = dict(options)
-    for name in AMOUNTS:
-        if options.get(name) is None:
+    for name, reader in _of_workload(options.get("type")).items():
+        if name not in options:
             continue
-        number = reading.number(options[name])
-        if number is None or number < 0:
-            del found[name]
-        else:
-            found[name] = int(number) if number.is_integer() else number
+        try:
+            value = reader.validate_python(options[name])
+        except ValidationError:
+            if name in AMOUNTS:
+                del found[name]
+            continue
+        if isinstance(value, str | int | float):
+            found[name] = value
     return found
 
 
@@ -108,46 +114,46 @@ def problems(record: Record) -> list[str]:
     """What no matrix can have asked for, as `field: what is wrong with it`."""
     requested = record.requested
     imported = record.plan.order == "as-published"
-    kind, place = (
-        part.get("type") for part in (requested.workload, requested.environment)
-    )
-    known = WORKLOADS.get(kind) if isinstance(kind, str) else None
-    there = OPTIONS.get(place, DockerOptions) if isinstance(place, str) else None
+    workload = _of_workload(requested.workload.get("type"))
+    kind = requested.environment.get("type")
+    options = OPTIONS.get(kind, DockerOptions) if isinstance(kind, str) else None
+    environment = {} if options is None else _readers(options)
     return [
-        *_problems(
-            "workload",
-            requested.workload,
-            None if known is None else known.options,
-            imported,
-        ),
-        *_problems("environment", requested.environment, there, imported=False),
+        *_problems("workload", requested.workload, workload, imported=imported),
+        *_problems("environment", requested.environment, environment, imported=False),
     ]
 
 
 def _problems(
-    part: str,
-    asked: Mapping[str, Any],
-    options: type[TypedOptions] | None,
-    imported: bool,
+    part: str, options: Mapping[str, Any], readers: Readers, *, imported: bool
 ) -> Iterator[str]:
     """A number or a word of an import may be another than a matrix could name; a list in its place is damage."""
-    where = f"requested.{part}"
-    if not isinstance(asked.get("type"), str):
-        yield f"{where}.type: not a word"
-    for name in AMOUNTS if part == "workload" else ():
-        if isinstance(asked.get(name), list | dict):
-            yield f"{where}.{name}: not a number"
-    try:
-        if options is not None:
-            options.model_validate(asked)
-    except ValidationError as error:
-        for item in error.errors():
-            is_kept = imported and not isinstance(item["input"], list | dict)
-            if item["loc"] and item["type"] not in _OF_OTHERS and not is_kept:
-                message = worded(item)
-                said = f"{message[:1].lower()}{message[1:]}"
-                yield f"{where}.{item['loc'][0]}: {said}"
+    if not isinstance(options.get("type"), str):
+        yield f"requested.{part}.type: not a word"
+    for name, value in options.items():
+        if name not in readers or (imported and not isinstance(value, list | dict)):
+            continue
+        try:
+            readers[name].validate_python(value)
+        except ValidationError as error:
+            message = worded(error.errors()[0])
+            yield f"requested.{part}.{name}: {message[:1].lower()}{message[1:]}"
 
 
-_OF_OTHERS = ("missing", "extra_forbidden")
-"""What another version may have asked for, and an import."""
+def _of_workload(kind: object) -> Readers:
+    """What reads the options of a type of workload, those that it does not have included."""
+    readers: dict[str, TypeAdapter[Any]] = dict.fromkeys(AMOUNTS, _NUMBER)
+    if isinstance(kind, str) and kind in WORKLOADS:
+        options: type[TypedOptions] = WORKLOADS[kind].options
+        readers |= _readers(options)
+    return readers
+
+
+@cache
+def _readers(options: type[TypedOptions]) -> Readers:
+    """An option's reader is that of its field; `type` chose the fields."""
+    return {
+        name: TypeAdapter(field.rebuild_annotation())
+        for name, field in options.model_fields.items()
+        if name != "type"
+    }

@@ -131,29 +131,26 @@ class Publication:
 
     def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The metrics for which a campaign has values: those that lead first, then in the order of metrics.toml."""
-        return self._metrics[campaign.name]
+        return self._ranked[campaign.name][0]
+
+    def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
+        """The leading metrics of a campaign, at most `LEADING`: those that its matrix names, its own and those of its
+        workloads by rank, and only then what the sampler saw. Where none of them leads, its first metrics."""
+        return self._ranked[campaign.name][1]
 
     @cached_property
-    def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:
-        found = {}
-        for name, reviewed in self.review.campaigns.items():
-            measured = set(self._values[name]["metric"])
-            held = [
-                metric
-                for key, metric in reviewed.campaign.metrics.items()
-                if key in measured
-            ]
-            found[name] = tuple(ranked(held))
-        return found
-
-    @cached_property
-    def _values(self) -> Mapping[str, pd.DataFrame]:
-        """The rows of the table of runs that have a value, by campaign."""
+    def _ranked(self) -> Mapping[str, tuple[tuple[Metric, ...], tuple[Metric, ...]]]:
+        """The metrics of each campaign, and those that lead it."""
         runs = self.results.runs
         known = runs[runs["value"].notna()]
-        return {
-            name: known[known["campaign"] == name] for name in self.review.campaigns
-        }
+        found = {}
+        for campaign in self.campaigns:
+            values = known[known["campaign"] == campaign.name]
+            measured = set(values["metric"])
+            held = [each for key, each in campaign.metrics.items() if key in measured]
+            metrics = tuple(ranked(held))
+            found[campaign.name] = metrics, _headlines(campaign, metrics, values)
+        return found
 
     def shared(self, campaign: CampaignData) -> str:
         """Why a campaign answers nothing: other programs used the machine during many of its runs. Empty where they did
@@ -170,20 +167,6 @@ class Publication:
             f"No answer: other programs used the machine during {len(found)} of {counted(len(campaign.runs), 'run')}. "
             "Measure again when it is idle."
         )
-
-    def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
-        """The leading metrics of a campaign, at most `LEADING`: those that its matrix names, its own and those of its
-        workloads by rank, and only then what the sampler saw. Where none of them leads, its first metrics."""
-        return self._headlines[campaign.name]
-
-    @cached_property
-    def _headlines(self) -> Mapping[str, tuple[Metric, ...]]:
-        return {
-            campaign.name: _headlines(
-                campaign, self.metrics(campaign), self._values[campaign.name]
-            )
-            for campaign in self.campaigns
-        }
 
 
 def _headlines(

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import isnan
 from operator import attrgetter
 from typing import Any
 
@@ -37,18 +36,9 @@ def column(rows: pd.DataFrame, values: Iterable[Any]) -> "pd.Series[Any]":
     )
 
 
-def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+def records(rows: pd.DataFrame) -> list[dict[Any, Any]]:
     """Rows one by one, None where there is nothing."""
-    columns = {str(name): map(_known, values.tolist()) for name, values in rows.items()}
-    return [
-        dict(zip(columns, values, strict=True))
-        for values in zip(*columns.values(), strict=True)
-    ]
-
-
-def _known(value: Any) -> Any:
-    is_missing = value is pd.NA or (isinstance(value, float) and isnan(value))
-    return None if is_missing else value
+    return rows.astype(object).where(rows.notna(), None).to_dict("records")
 
 
 def cells_of(rows: pd.DataFrame) -> list[Cell]:

@@ -91,9 +91,8 @@ def _value(term: Term, document: Any) -> Any:
         return term.says
     found = at(document, term.at)
     value = _read(term, found)
-    if value is None:
-        return None
-    if _goes_without_saying(term, found) or _goes_without_saying(term, value):
+    is_usual = _goes_without_saying(term, found) or _goes_without_saying(term, value)
+    if value is None or is_usual:
         return None
     if term.says is not None:
         return term.says
@@ -103,12 +102,9 @@ def _value(term: Term, document: Any) -> Any:
 
 
 def _goes_without_saying(term: Term, value: Any) -> bool:
-    if isinstance(value, list | dict):
-        return False
+    usual = [word for word in term.unless if isinstance(word, str)]
     return value in term.unless or any(
-        fnmatch.fnmatchcase(str(value), usual)
-        for usual in term.unless
-        if isinstance(usual, str)
+        fnmatch.fnmatchcase(str(value), word) for word in usual
     )
 
 

@@ -86,23 +86,17 @@ def of_json(content: bytes) -> list[dict[str, Any]]:
 
 def _of_lines(content: bytes, why_no_document: ValueError) -> list[Any]:
     """The JSON values of lines. Raises FileError where a line has none, with the bound that something is out of."""
-    values: list[Any] = []
-    problems: list[ValueError] = []
-    for line in reading.text(content).splitlines():
-        if not line.strip():
-            continue
-        try:
-            values.append(reading.strict_json(line.encode()))
-        except ValueError as problem:
-            problems.append(problem)
-    if values and not problems:
+    lines = [line for line in reading.text(content).splitlines() if line.strip()]
+    try:
+        values = [reading.strict_json(line.encode()) for line in lines]
+    except UnfitError as problem:
+        raise FileError(str(problem)) from None
+    except ValueError:
+        values = []
+    if values:
         return values
-    unfit = [
-        str(problem)
-        for problem in (why_no_document, *problems)
-        if isinstance(problem, UnfitError)
-    ]
-    raise FileError(unfit[0] if unfit else "not JSON, or cut short")
+    is_unfit = isinstance(why_no_document, UnfitError)
+    raise FileError(str(why_no_document) if is_unfit else "not JSON, or cut short")
 
 
 def spread_out(item: Any, path: list[str]) -> Iterator[tuple[dict[str, Any], Any]]:

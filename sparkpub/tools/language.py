@@ -364,12 +364,15 @@ def _faults_of_kind(mapping: ResultMapping) -> Iterator[Fault]:
     is_of_tool = mapping.tool is not None
     what = "tables" if is_of_tool else "the reports of a tool"
     remedy = "leave it out" if is_of_tool else "add tool:, or leave it out"
-    for name in _OF_TABLES if is_of_tool else _OF_TOOLS:
-        if name in mapping.model_fields_set:
-            yield (name,), f"{name} is for {what}", remedy
-    for name in _RUNS_OF_TABLES if is_of_tool else _RUNS_OF_TOOLS:
-        if getattr(mapping.run, name) is not None:
-            yield ("run", name), f"run.{name} is for {what}", remedy
+    wrong = [
+        (name,)
+        for name in (_OF_TABLES if is_of_tool else _OF_TOOLS)
+        if name in mapping.model_fields_set
+    ]
+    of_runs = _RUNS_OF_TABLES if is_of_tool else _RUNS_OF_TOOLS
+    said = [("run", name) for name in of_runs if getattr(mapping.run, name)]
+    for path in (*wrong, *said):
+        yield path, f"{'.'.join(path)} is for {what}", remedy
     if is_of_tool and "run" not in mapping.model_fields_set:
         yield ("run",), "nothing says which model ran", "add run: {model: ...}"
     if is_of_tool and not mapping.when:

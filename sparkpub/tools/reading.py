@@ -7,7 +7,7 @@ carry bare NaN and Infinity, and are cut short when a process dies.
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -199,11 +199,6 @@ def failed_requests(
     return {name: metric(name, 100 * failed / (failed + succeeded), "report")}
 
 
-def durations(values: Iterable[float]) -> list[float]:
-    """Those of the values that can be milliseconds of something that ran."""
-    return [value for value in values if 0 <= value < _LONGEST_MS]
-
-
 def distribution(
     stem: str, values: Sequence[float], source: Source
 ) -> dict[str, MetricValue]:
@@ -212,7 +207,8 @@ def distribution(
     Percentiles are interpolated, the same for every tool, so that P99 of a hundred requests is not simply the slowest
     one.
     """
-    array = np.asarray(durations(values), dtype=float)
+    ran = [value for value in values if 0 <= value < _LONGEST_MS]
+    array = np.asarray(ran, dtype=float)
     if not array.size:
         return {}
     found = {"mean": array.mean(), "min": array.min(), "max": array.max()}

@@ -9,7 +9,7 @@ import pytest
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.mkdocs import build_site
 from sparkpub.site.pages import blog
-from sparkpub.site.pages.citation import Work, bibtex
+from sparkpub.site.pages.citation import bibtex
 from tests.site.conftest import (
     options_of,
     tree_of,
@@ -190,10 +190,8 @@ def test_links_below_posts_of_one_day_follow_the_series(
 
 
 def test_an_entry_for_bibtex() -> None:
-    work = Work(
-        "k", ("A", "B"), "50 % of {x} & y", "2026-03-01", "S_1", "https://s.test/"
-    )
-    assert bibtex(work) == (
+    about = ("50 % of {x} & y", "2026-03-01", "S_1", "https://s.test/")
+    assert bibtex("k", ("A", "B"), *about) == (
         "@misc{k,\n"
         "  author = {A and B},\n"
         "  title = {{50 \\% of \\{x\\} \\& y}},\n"

@@ -25,13 +25,8 @@ def examine(matrix: Matrix | None, address: str) -> dict[str, Any]:
         if state.machine is not None and twin != there:
             detail = f"is the same machine as {twin}"
             checks.append(Diagnosis("fleet", "missing", detail))
-        found = {
-            "node": there.id,
-            "address": there.address,
-            "machine": state.machine,
-            "checks": [asdict(check) for check in checks],
-        }
-        nodes.append(found)
+        about = {"node": there.id, "address": there.address, "machine": state.machine}
+        nodes.append(about | {"checks": [asdict(check) for check in checks]})
     return {"nodes": nodes}
 
 
@@ -44,9 +39,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         line = f"node {item['address']} ({item['node'][:8]})"
         if item["machine"]:
             line += f", machine {item['machine']}"
-        said.append(line)
-        for check in item["checks"]:
-            said.append(Diagnosis(**check).line)
+        said += [line, *(Diagnosis(**check).line for check in item["checks"])]
     return said
 
 

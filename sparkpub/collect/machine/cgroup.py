@@ -19,17 +19,11 @@ PREFIX = "sparkpub-"
 BELOW = "below the collector's"
 BESIDE = "beside the collector's, which has no limit and holds processes of others"
 """How a record says where the group of a run was made."""
-_UNLIMITED = {
-    "memory.max": "max",
-    "memory.high": "max",
-    "memory.swap.max": "max",
-    "pids.max": "max",
-    "cpu.max": "max",
-    "cpuset.cpus": "",
-    "cpuset.mems": "",
-    "io.max": "",
-}
-"""What the limits of a group begin with where there is none."""
+_LIMITS = (
+    *("memory.max", "memory.high", "memory.swap.max", "pids.max", "cpu.max"),
+    *("cpuset.cpus", "cpuset.mems", "io.max"),
+)
+"""The limits of a group: `max` or nothing where there is none."""
 Version = Literal["v1", "v2", "hybrid", "none"]
 
 
@@ -189,10 +183,9 @@ def _write(file: Path, text: str) -> None:
 
 def _limited(group: Path) -> bool:
     """Whether a group has a limit of its own that a group beside it would escape."""
-    for name, unlimited in _UNLIMITED.items():
+    for name in _LIMITS:
         with suppress(OSError):
-            said = (group / name).read_text().strip()
-            if said != unlimited and not said.startswith(f"{unlimited} "):
+            if (group / name).read_text().split()[:1] not in ([], ["max"]):
                 return True
     return False
 

@@ -92,6 +92,11 @@ class LeftBehind:
         """Who answered, as fields of `Observed`."""
         return engine.merged(server_pages.identity(self.server), self.printed.identity)
 
+    def observed(self, said: ReportReading) -> Observed:
+        """Who answered, and what a report counts."""
+        known = {name: fact for name, fact in said.facts.items() if fact is not None}
+        return reading.observed(known | self.identity)
+
     def answer(
         self,
         said: ReportReading,
@@ -100,9 +105,8 @@ class LeftBehind:
         **more: Any,
     ) -> Answer:
         """With `metrics` beside what the report says; `more` are other fields."""
-        known = {name: fact for name, fact in said.facts.items() if fact is not None}
         fields = {
-            "observed": reading.observed(known | self.identity),
+            "observed": self.observed(said),
             "samples": said.samples,
             "deviations": said.deviations,
             **more,

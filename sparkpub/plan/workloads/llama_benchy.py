@@ -178,8 +178,7 @@ def parse(
     metrics, samples = dict(found.metrics), found.samples
     begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
-    answer = left.answer(found, metrics)
-    observed = answer.observed
+    observed = left.observed(found)
     problems = []
     if options is not None:
         if options.exact_output:

@@ -31,8 +31,8 @@ _GENERATED = (
 )
 """Counters of generated tokens."""
 _SHARES = (
-    # Of prompts' tokens, those in the prefix cache. In versions without the second pair, and least so in the first, as
-    # tokens of a request that waits are looked up again at every step.
+    # Of prompts' tokens, those in the prefix cache. The first pair is of versions without the second: it counts a
+    # request that waits again at every step.
     (
         "prefix_cache_hit_percent",
         "vllm:prefix_cache_queries_total",
@@ -127,18 +127,15 @@ def _engine(document: Mapping[str, Any], samples: Mapping[str, Any]) -> str | No
 def _model_entry(said: Any, name: Any) -> dict[str, Any]:
     """What /v1/models says of the model measured; LM Studio says more on its own page, by the names of its loaded
     instances since 0.4."""
-    listed = reading.objects(at(at(said, "/api/v0/models"), "data"))
-    own = at(at(said, "/api/v1/models"), "models")
-    for model in reading.objects(own):
+    listed = reading.objects(at(said, "/api/v0/models.data"))
+    for model in reading.objects(at(said, "/api/v1/models.models")):
         for instance in reading.objects(model.get("loaded_instances")):
-            listed.append(
-                {
-                    "id": instance.get("id"),
-                    "quantization": at(model, "quantization.name"),
-                    "loaded_context_length": at(instance, "config.context_length"),
-                }
-            )
-    listed += reading.objects(at(at(said, pages.MODELS), "data"))
+            known = {
+                "quantization": at(model, "quantization.name"),
+                "loaded_context_length": at(instance, "config.context_length"),
+            }
+            listed.append({"id": instance.get("id"), **known})
+    listed += reading.objects(at(said, f"{pages.MODELS}.data"))
     found: dict[str, Any] = {}
     for entry in listed:
         if entry.get("id") == name:

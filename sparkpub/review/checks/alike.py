@@ -125,7 +125,8 @@ class Trait(NamedTuple):
                 pairs = combinations(sides.values(), 2)
                 if any(one.isdisjoint(other) for one, other in pairs):
                     is_absent = any(ABSENT in has for has in sides.values())
-                    yield (lacked if is_absent else usual) or "info", name, sides
+                    if severity := lacked if is_absent else usual:
+                        yield severity, name, sides
 
 
 def _of_gpus(run: Seen, field: str) -> str | None:
@@ -356,14 +357,17 @@ class Condition(NamedTuple):
         return abs(fmean(one) - fmean(other)) > max(least, CHANCE_ERRORS * error)
 
 
-_CONDITIONS = (
-    ("start temperature", "°C", START_DIFFERENCE_CELSIUS, "gpu_temp_start_celsius"),
-    ("SM clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, "gpu_clock_sm_mhz"),
-    ("memory clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, "gpu_clock_mem_mhz"),
-    ("processor load", "%", PROCESSOR_DIFFERENCE_PERCENT, "cpu_percent"),
-    ("swap in use", "GiB", SWAP_DIFFERENCE_GIB, "swap_used_gib"),
+CONDITIONS = (
+    Condition(
+        "start temperature", "°C", START_DIFFERENCE_CELSIUS, "gpu_temp_start_celsius"
+    ),
+    Condition("SM clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, "gpu_clock_sm_mhz"),
+    Condition(
+        "memory clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, "gpu_clock_mem_mhz"
+    ),
+    Condition("processor load", "%", PROCESSOR_DIFFERENCE_PERCENT, "cpu_percent"),
+    Condition("swap in use", "GiB", SWAP_DIFFERENCE_GIB, "swap_used_gib"),
 )
-CONDITIONS = tuple(Condition(*each) for each in _CONDITIONS)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------

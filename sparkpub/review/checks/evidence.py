@@ -211,34 +211,29 @@ def _content(stored: Stored, item: Evidence) -> bytes:
 
 def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
     record = stored.record
-    kind = str(record.requested.workload.get("type"))
-    parse = parser_of(kind)
+    given = dict(record.requested.workload)
+    kind = str(given.pop("type", None))
+    parse, workload, options = parser_of(kind), WORKLOADS.get(kind), None
     # A tool that prints no log of its own has its report alone.
     if contents.keys().isdisjoint(("log", "report")) or parse is None:
         return None
-    log = contents.get("log", b"")
-    workload = WORKLOADS.get(kind)
-    options = None
     # An import knows some of the options at most: it was read without any, and is read again like that.
     if workload is not None and record.plan.order != "as-published":
-        given = dict(record.requested.workload)
-        given.pop("type")
         with suppress(ValidationError):
             options = workload.options.model_validate(given)
-    files = {
-        role: content
-        for role, content in contents.items()
-        if role not in ("log", "telemetry")
-    }
+    files = {**contents}
+    log = files.pop("log", b"")
+    files.pop("telemetry", None)
     answer = parse(log, files, options)
-    kept = [item for item in record.evidence if item.role != "telemetry"]
+    printed = workload and workload.printed
     beside = {
         "series": answer.series or _repeated(answer.samples),
-        "truncated": any(item.truncated for item in kept),
+        "truncated": any(
+            item.truncated for item in record.evidence if item.role != "telemetry"
+        ),
         "warnings": _warnings(log.decode("utf-8", errors="replace")),
+        "printed": printed(log) if printed else {},
     }
-    if workload is not None and workload.printed is not None:
-        beside["printed"] = workload.printed(log)
     return Reread(**vars(answer) | beside)
 
 
@@ -251,17 +246,17 @@ def _warnings(log: str) -> tuple[Warned, ...]:
             break
         measured = measured or _BEGINS.search(line) is not None
         quiet, warned = _QUIET.search(line), _WARNING.search(line)
-        layers = _LAYERS.search(line)
+        layers, text, is_error = _LAYERS.search(line), "", False
         if layers is not None and layers[1] != layers[2]:
             text = f"{layers[1]} of {layers[2]} layers on the GPU"
-            found[Warned(text, measured)] = None
         elif quiet is not None:
-            found[Warned(_without_figures(quiet[0]), measured)] = None
+            text = _without_figures(quiet[0])
         elif warned is not None:
             *levels, said = warned.groups()
-            level = next(filter(None, levels))
-            is_error = level[0] in "EC"
-            found[Warned(_without_figures(said), measured, is_error)] = None
+            is_error = next(filter(None, levels))[0] in "EC"
+            text = _without_figures(said)
+        if text:
+            found[Warned(text, measured, is_error)] = None
     return tuple(found)
 
 
@@ -300,12 +295,11 @@ def while_measuring(record: Record, samples: Samples, column: str) -> list[float
 
 def _columns(table: Telemetry) -> dict[str, Floats]:
     """The columns that checks read, of every sample that has a time."""
-    samples = max(map(len, table.columns.values()), default=0)
-    columns = {name: np.full(samples, np.nan) for name in COLUMNS}
-    for name in table.columns.keys() & columns:
-        columns[name][:] = table.numbers(name)
-    reasons = table.columns.get("gpu_throttle_reasons", ())
-    columns["gpu_throttle_reasons"][: len(reasons)] = [*map(_mask, reasons)]
+    none = [None] * max(map(len, table.columns.values()), default=0)
+    reasons = map(_mask, table.columns.get("gpu_throttle_reasons", ()))
+    read = {name: table.numbers(name) for name in COLUMNS}
+    read["gpu_throttle_reasons"] = tuple(reasons)
+    columns = {name: np.array(has or none, np.float64) for name, has in read.items()}
     timed = ~np.isnan(columns["elapsed_seconds"])
     return {name: values[timed] for name, values in columns.items()}
 

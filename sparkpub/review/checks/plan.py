@@ -4,11 +4,12 @@ gone."""
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from sparkpub.plan import coverage
+from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.requested import load_of
 from sparkpub.record.load import BATCH
@@ -104,7 +105,7 @@ def _declared_otherwise(view: View, stored: Stored) -> Iterator[str]:
     if not is_planned(record):
         return
     if record.specification not in (None, specification):
-        yield from _options_changed(view, record)
+        yield from _options_changed(matrix, record)
     if record.repeat_of is None:
         slot = (*record.cell, record.iteration)
         position = view.once(_positions).get(slot, "none")
@@ -117,21 +118,18 @@ def _declared_otherwise(view: View, stored: Stored) -> Iterator[str]:
         yield f"the primary metrics were {names[0]}, and are {names[1]} now"
 
 
-def _options_changed(view: View, record: Record) -> Iterator[str]:
+def _options_changed(matrix: Matrix, record: Record) -> Sequence[str]:
     """Why a run has another specification than its cell has today."""
-    matrix, asked = view.campaign.matrix, record.requested
-    assert matrix is not None
-    told = False
-    for now, then in (
-        (matrix.declared_workload(record.workload), asked.workload),
-        (matrix.declared_environment(record.environment), asked.environment),
-    ):
-        for name in {**now, **then}:
-            if then.get(name) != now.get(name):
-                told = True
-                yield f"{name} was {then.get(name)}, and is {now.get(name)} now"
-    if not told:
-        yield "its model, its seed or its server was another"
+    asked = record.requested
+    return [
+        f"{name} was {then.get(name)}, and is {now.get(name)} now"
+        for now, then in (
+            (matrix.declared_workload(record.workload), asked.workload),
+            (matrix.declared_environment(record.environment), asked.environment),
+        )
+        for name in {**now, **then}
+        if then.get(name) != now.get(name)
+    ] or ["its model or its seed was another"]
 
 
 def _positions(view: View) -> Mapping[tuple[str, str, str, int], int]:

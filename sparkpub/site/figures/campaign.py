@@ -42,7 +42,11 @@ WHISKER = 1.5
 
 def every_run(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory`: every run of a metric, the mean of each cell and its interval."""
-    table = _table_of_cells(campaign, metric, runs=True)
+    table = _table_of_cells(
+        campaign,
+        metric,
+        runs=True,
+    )
     return _dots(campaign, metric, campaign.cells(metric), table)
 
 
@@ -51,7 +55,17 @@ def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
     runs = campaign.runs(metric)
     by_cell = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
     boxes = pd.DataFrame(
-        [dict(zip(KEYS, cell, strict=True)) | _box(values) for cell, values in by_cell]
+        [
+            dict(
+                zip(
+                    KEYS,
+                    cell,
+                    strict=True,
+                )
+            )
+            | _box(values)
+            for cell, values in by_cell
+        ]
     )
     if boxes["n"].max() > 1:  # one run has no quartiles
         boxes = boxes[boxes["n"] > 1]
@@ -125,9 +139,17 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     runs = campaign.runs(metric).merge(compared.drop_duplicates())
     of_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
     means = runs[of_baseline].groupby(sides)["value"].mean()
-    runs = runs.join(means.rename("base"), on=sides, how="inner")
+    runs = runs.join(
+        means.rename("base"),
+        on=sides,
+        how="inner",
+    )
     runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
-    for tip, share in zip(runs["tip"], runs["value"], strict=True):
+    for tip, share in zip(
+        runs["tip"],
+        runs["value"],
+        strict=True,
+    ):
         tip["% from the baseline's mean"] = percent(share, 2)
     cells = campaign.cells(metric).merge(runs[KEYS].drop_duplicates(), on=KEYS)
     rows, groups, more = _placed(campaign, metric, cells, runs.assign(kind="run"))
@@ -136,7 +158,16 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     for (_, cell), n, *ends in by_cell.agg(["size", "min", "mean", "max"]).itertuples():
         values = [str(n), *(percent(end, 2) for end in ends)]
         heads = ("n", "Least", "Mean", "Most")
-        told.append({"Cell": cell} | dict(zip(heads, values, strict=True)))
+        told.append(
+            {"Cell": cell}
+            | dict(
+                zip(
+                    heads,
+                    values,
+                    strict=True,
+                )
+            )
+        )
     note = f" The band is ±{margin:g} %.{more}"
     return Figure(
         says=said.farthest(runs, campaign.baseline),
@@ -230,7 +261,13 @@ def along(
     # In the campaign's order, so that a line has one colour whatever the metric.
     names = [name for line, name in campaign.lines.items() if line in shown]
     called, legend = distinct(names)
-    groups = dict(zip(names, called, strict=True))
+    groups = dict(
+        zip(
+            names,
+            called,
+            strict=True,
+        )
+    )
     places = pd.DataFrame(
         [
             (*cell, at, curve.name, groups[curve.name])
@@ -323,7 +360,11 @@ def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
             groups=campaign.called(environments),
             legend="Environment",
         ),
-        table=_table_of_cells(campaign, metric, runs=True),
+        table=_table_of_cells(
+            campaign,
+            metric,
+            runs=True,
+        ),
         sample=_sample(campaign, metric),
     )
 
@@ -342,7 +383,11 @@ def against(
     """`kv-cache-against-peak-memory`: two metrics of the same runs."""
     others = campaign.runs(across)[["run", "value"]]
     runs = campaign.runs(up).merge(others.rename(columns={"value": "x"}), on="run")
-    for tip, x in zip(runs["tip"], runs["x"], strict=True):
+    for tip, x in zip(
+        runs["tip"],
+        runs["x"],
+        strict=True,
+    ):
         tip[across.label] = across.format(x)
     says = f"{up.subject} and {across.within_sentence} of {counted(len(runs), 'run')}."
     if across.name in up.derived_from or up.name in across.derived_from:
@@ -487,7 +532,13 @@ def _sample(
         statistics = [row for row in statistics if row.cell in only]
         runs = runs[[cell in only for cell in cells_of(runs)]]
     out = runs[~runs["counts"]]
-    reasons = dict(zip(out["run"], out["reason"], strict=True))
+    reasons = dict(
+        zip(
+            out["run"],
+            out["reason"],
+            strict=True,
+        )
+    )
     about = sentences.about_prompts(metric, campaign.records)
     return f"{sentences.sample(statistics, reasons)}{note} {about}".strip()
 
@@ -523,7 +574,13 @@ def _statistics(metric: Metric, cell: TableRow | None) -> dict[str, str]:
     heads = ["n", axis_title("Mean", metric.unit), "95 % interval", "sd", "Median"]
     if cell is None:
         values = ["0", "not available", "", "", ""]
-        return dict(zip(heads, values, strict=True))
+        return dict(
+            zip(
+                heads,
+                values,
+                strict=True,
+            )
+        )
     number = str(cell.n)
     if len(cell.machines) > 1:
         each = ", ".join(map(str, cell.n_by_machine))
@@ -531,7 +588,13 @@ def _statistics(metric: Metric, cell: TableRow | None) -> dict[str, str]:
     mean, median = (metric.format(value, unit=False) for value in (cell.mean, cell.p50))
     sd = "n/a" if cell.sd is None else metric.format(cell.sd, unit=False)
     values = [number, mean, interval(metric, cell), sd, median]
-    return dict(zip(heads, values, strict=True))
+    return dict(
+        zip(
+            heads,
+            values,
+            strict=True,
+        )
+    )
 
 
 def interval(metric: Metric, cell: TableRow) -> str:

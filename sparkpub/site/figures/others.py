@@ -69,7 +69,14 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
         return rows[:0]
     told = in_order(table_rows(rows[rows["limit_seconds"] == TOLD_SECONDS]))
     ranked = [(row.model, row.environment, row.load) for row in told]
-    builds = list(zip(rows["model"], rows["environment"], rows["load"], strict=True))
+    builds = list(
+        zip(
+            rows["model"],
+            rows["environment"],
+            rows["load"],
+            strict=True,
+        )
+    )
     rows["rank"] = [ranked.index(build) for build in builds]
     rows["name"] = [campaign.build(*build) for *build, _ in builds]
     rows["column"] = [f"{limit:g} s" for limit in rows["limit_seconds"]]
@@ -137,14 +144,22 @@ def bandwidths(campaign: StudiedCampaign) -> pd.DataFrame:
     rows = campaign.part(
         rows[loads.isin(loads.value_counts(sort=False).nlargest(1).index)]
     )
-    builds = zip(rows["model"], rows["environment"], strict=True)
+    builds = zip(
+        rows["model"],
+        rows["environment"],
+        strict=True,
+    )
     rows["name"] = [campaign.build(*build) for build in builds]
     rows["x"] = rows["bytes_per_token"] / GIGA
     rows["value"], rows["group"] = rows["output_throughput_tok_s"], rows["weights"]
     rows["share"] = rows["share_percent"]
     if rows["share"].count() < FEWEST:
         return rows[:0]
-    return rows.sort_values("share", ascending=False, kind="stable")
+    return rows.sort_values(
+        "share",
+        ascending=False,
+        kind="stable",
+    )
 
 
 def bandwidth(campaign: StudiedCampaign) -> Figure:
@@ -181,7 +196,11 @@ def bandwidth(campaign: StudiedCampaign) -> Figure:
 def _share_taken(rows: pd.DataFrame, limit: float) -> str:
     """How much of `limit` GB/s builds take, and of how many that is not known or more than can be."""
     shown = rows[rows["share"].notna()]
-    low, high = outward(shown["share"].min(), shown["share"].max(), decimals=0)
+    low, high = outward(
+        shown["share"].min(),
+        shown["share"].max(),
+        decimals=0,
+    )
     middle = rounded(median(shown["share"]), 2)
     says = (
         f"One user takes {low:g} to {high:g} % of the memory's {limit:g} GB/s, "
@@ -250,7 +269,11 @@ def coverage(campaign: StudiedCampaign) -> Figure:
     return Figure(
         says=said.coverage(list(rows["group"])),
         sample=f"{LEGEND}{note}",
-        chart=chart(shapes.grid, shown, across="Iteration"),
+        chart=chart(
+            shapes.grid,
+            shown,
+            across="Iteration",
+        ),
         table=table_of(told),
     )
 
@@ -287,7 +310,13 @@ def _slots(campaign: StudiedCampaign) -> pd.DataFrame:
         has_good = any(run.record.status == "ok" for run in runs)
         unplanned = "extra" if planned else "done" if has_good else "failed"
         state = planned.get(slot, unplanned).replace("retry", "missing")
-        row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
+        row: dict[str, Any] = dict(
+            zip(
+                KEYS,
+                cell,
+                strict=True,
+            )
+        )
         row |= {"machine": machines.get(machine, ""), "column": iteration}
         tip = {"cell": campaign.cells_here[cell], "iteration": f"{iteration}"}
         row["tip"] = tip | {"machine": row["machine"], "state": state}
@@ -305,7 +334,11 @@ def _by_size(
     """The rows of those cells for which there is room, those with the largest mean of a size first, and a note of what
     there is no room for."""
     cells = rows.assign(size=-sizes.astype(float)).groupby([*KEYS, *WORDS], sort=False)
-    places, note = places_of(campaign, cells["size"].mean().reset_index(), beside=False)
+    places, note = places_of(
+        campaign,
+        cells["size"].mean().reset_index(),
+        beside=False,
+    )
     shown = rows.merge(places, on=KEYS)
     return shown.sort_values("place", kind="stable"), note
 
@@ -376,7 +409,11 @@ def busy(stored: Stored) -> pd.DataFrame:
 
 def _joined(stretches: pd.DataFrame) -> pd.DataFrame:
     """Neighbours of one shade as one stretch with their mean: no more than that is seen."""
-    shade = np.searchsorted(LIMITS, stretches["value"], side="right")
+    shade = np.searchsorted(
+        LIMITS,
+        stretches["value"],
+        side="right",
+    )
     begins = np.diff(shade, prepend=-1).astype(bool)
     begins |= stretches["x"] != stretches["end"].shift()
     joined = stretches.groupby(begins.cumsum())
@@ -413,7 +450,11 @@ def effects(campaign: StudiedCampaign) -> pd.DataFrame:
     if measured.empty or together.empty:
         return pd.DataFrame()
     called = _session_names(campaign, campaigns)
-    sessions = zip(measured["campaign"], measured["machine"], strict=True)
+    sessions = zip(
+        measured["campaign"],
+        measured["machine"],
+        strict=True,
+    )
     base = measured["mean_baseline"].abs()
     each = measured.astype(object).assign(
         over=False,

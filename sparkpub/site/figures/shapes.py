@@ -69,10 +69,15 @@ def dots(
     step = max(34, 22 * strips)
     last = max((row.get("iteration", 0) for row in rows), default=0) + 1
     strip = f"indexof({list(groups)}, datum.group)" if beside else "0"
-    within = f"isValid(datum.iteration) ? 0.2 + 0.6 * datum.iteration / {last} : 0.5"
+    within = f"isValid(datum.iteration) ? 0.35 + 0.3 * datum.iteration / {last} : 0.5"
     scale = alt.Scale(domain=[0, strips], zero=False)
     place: Spec = {
-        "y": _names(rows, narrow, step, gap=0.2),
+        "y": _names(
+            rows,
+            narrow,
+            step,
+            gap=0.2,
+        ),
         "yOffset": alt.YOffset("offset:Q", scale=scale),
     }
     # Of axes that panels do not share the title stands once, below all.
@@ -91,7 +96,13 @@ def dots(
         # Without a place of its own it would ask for the height of the panel, which follows from its rows.
         *_room_of(rows, x=x, y=alt.YValue(0)),
     ]
-    panels = _panels(layers, rows, narrow, step, apart=apart)
+    panels = _panels(
+        layers,
+        rows,
+        narrow,
+        step,
+        apart=apart,
+    )
     return {
         **panels,
         "transform": [{"calculate": f"{strip} + ({within})", "as": "offset"}],
@@ -136,7 +147,14 @@ def bars(
     """`top` is the end of the axis, where intervals would reach far beyond the means."""
     beside = _stand_beside(rows, groups)
     step = max(24, 16 * len(groups)) if beside else 24
-    place: Spec = {"y": _names(rows, narrow, step, gap=0.2)}
+    place: Spec = {
+        "y": _names(
+            rows,
+            narrow,
+            step,
+            gap=0.2,
+        )
+    }
     if beside:
         place["yOffset"] = alt.YOffset("group:N", sort=list(groups))
     scale = alt.Scale(zero=True, nice=True, domainMax=top or alt.Undefined)
@@ -180,13 +198,20 @@ def lines(
         )
     y = _spread(zero=bool(ticks) or ordered)
     place: Spec = {
-        "x": alt.X("x:Q", title=across, scale=scale, axis=axis),
+        "x": alt.X(
+            "x:Q",
+            title=across,
+            scale=scale,
+            axis=axis,
+        ),
         "y": alt.Y("value:Q", title=up, scale=y),
     }
     joined = _of("mean").mark_line()
     joined = joined.encode(color=_look(alt.Color, groups, SERIES, legend), **place)
     if groups:
-        joined = joined.encode(strokeDash=_look(alt.StrokeDash, groups, theme.DASHES))
+        # Of other groups than its points have, so that no dashes run through their signs in the legend.
+        dashes = [*_looks(groups, theme.DASHES), [1, 0]]
+        joined = joined.encode(strokeDash=_look(alt.StrokeDash, [*groups, ""], dashes))
     if ordered:
         joined = joined.encode(**_at(order="order"))
     if _any(rows, "line"):
@@ -217,8 +242,18 @@ def points(
         scale = alt.Scale(type="log", nice=False, padding=12)
         axis = alt.Axis(format="~g")
     place: Spec = {
-        "x": alt.X("x:Q", title=across, scale=scale, axis=axis),
-        "y": alt.Y("value:Q", title=up, scale=scale, axis=axis),
+        "x": alt.X(
+            "x:Q",
+            title=across,
+            scale=scale,
+            axis=axis,
+        ),
+        "y": alt.Y(
+            "value:Q",
+            title=up,
+            scale=scale,
+            axis=axis,
+        ),
     }
     layers = _marked(rows, groups, legend, place)
     if _any(rows, "kind", "limit"):
@@ -241,12 +276,24 @@ def grid(
     step, part, edge = 22, 1.0, GRID
     ramp = [GROUND, *theme.RAMP[: len(shades)]]
     axis = alt.Axis(orient="bottom" if signs else "top", labelAngle=0)
-    place: Spec = {"x": alt.X("column:O", title=across, sort=None, axis=axis)}
+    place: Spec = {
+        "x": alt.X(
+            "column:O",
+            title=across,
+            sort=None,
+            axis=axis,
+        )
+    }
     if timed:
         step, part, edge, ramp = 18, 0.9, "transparent", list(theme.RAMP)
         place = {"x": _across(across, "x", zero=True), "x2": alt.X2("end:Q")}
     # Vega draws lines above shades, through the words in them.
-    place["y"] = _names(rows, narrow, step, lined=not shades)
+    place["y"] = _names(
+        rows,
+        narrow,
+        step,
+        lined=not shades,
+    )
     place |= {"tooltip": _tip(rows), **_href(rows)}
     layers = []
     if shades:
@@ -425,7 +472,12 @@ def _spread(*, zero: bool = False) -> "alt.Scale":
 
 def _across(title: str | None, column: str = "value", *, zero: bool = False) -> "alt.X":
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
-    return alt.X(f"{column}:Q", title=title, scale=_spread(zero=zero), axis=axis)
+    return alt.X(
+        f"{column}:Q",
+        title=title,
+        scale=_spread(zero=zero),
+        axis=axis,
+    )
 
 
 def _margin(band: float | None) -> list["alt.Chart"]:
@@ -471,7 +523,13 @@ def _names(
         axis.minExtent = axis.maxExtent = axis.labelPadding = 0
         axis.labelAlign, axis.labelOffset = "left", -step / 2 - 8
     scale = alt.Scale(type="band", paddingInner=gap, paddingOuter=gap / 2)
-    return alt.Y("name:N", sort=None, title=None, axis=axis, scale=scale)
+    return alt.Y(
+        "name:N",
+        sort=None,
+        title=None,
+        axis=axis,
+        scale=scale,
+    )
 
 
 def _panels_of(rows: Rows) -> list[str]:

@@ -53,7 +53,13 @@ def users_of(campaign: StudiedCampaign) -> pd.DataFrame:
         points = [(load, speeds[cell]) for load, cell in line.points if cell in speeds]
         if line.axis is sweeps.LOAD and len(points) > 1:
             for load, speed in points:
-                keys = dict(zip(KEYS, speed.cell, strict=True))
+                keys = dict(
+                    zip(
+                        KEYS,
+                        speed.cell,
+                        strict=True,
+                    )
+                )
                 rows.append(keys | _rates(speed, name, load))
     if not rows:
         return pd.DataFrame()
@@ -153,7 +159,15 @@ def _users_chart(rows: pd.DataFrame, legend: str) -> Chart:
     lines = list(dict.fromkeys(rows["line"]))[:MOST_LINES]
     called, shared = distinct(lines)
     shown = rows[rows["line"].isin(lines)].assign(kind="mean")
-    shown["group"] = shown["line"].map(dict(zip(lines, called, strict=True)))
+    shown["group"] = shown["line"].map(
+        dict(
+            zip(
+                lines,
+                called,
+                strict=True,
+            )
+        )
+    )
     points = shown.drop(columns="label").assign(kind="run", counts=shown["front"])
     return chart(
         shapes.lines,
@@ -224,7 +238,11 @@ def models(
     named = {slowest, max(rates), max(rates, key=itemgetter(1))}
     rows: list[shapes.Row] = []
     told: list[dict[str, Value]] = []
-    for speed, rate in zip(found, rates, strict=True):
+    for speed, rate in zip(
+        found,
+        rates,
+        strict=True,
+    ):
         alone, all_users = rate
         name = speed.model.name
         line: dict[str, Value] = {
@@ -283,7 +301,13 @@ def versions_of_model(
     if not lines:
         return None
     called = _called(lines, names)
-    drawn = dict(zip(called[:MOST_LOADS], lines, strict=False))
+    drawn = dict(
+        zip(
+            called[:MOST_LOADS],
+            lines,
+            strict=False,
+        )
+    )
     sessions = _sessions(list(drawn.values()))
     rows = [
         {"panel": name, "name": sessions[_session(point)], **_since(line, point, name)}
@@ -294,7 +318,11 @@ def versions_of_model(
     if len(drawn) < len(lines):
         sample += f" {len(drawn)} of {len(lines)} loads are drawn; the table has all."
     told = []
-    for line, name in zip(lines, called, strict=True):
+    for line, name in zip(
+        lines,
+        called,
+        strict=True,
+    ):
         points = [
             f"{rounded(point.mean.value)} ({point.day}, {point.speed.engine})"
             for point in line.points
@@ -312,7 +340,11 @@ def versions_of_model(
         title="Output throughput of one load, measured again",
         says=said.versions(lines),
         sample=sample,
-        chart=chart(shapes.forest, rows, title="Change from the first (%)"),
+        chart=chart(
+            shapes.forest,
+            rows,
+            title="Change from the first (%)",
+        ),
         table=table_of(told),
     )
 
@@ -334,7 +366,11 @@ def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
     """`BF16, 8 users, 512 in, 128 out`; with environment and machine, `..., Docker, H200`, where that names several."""
     short = [f"{line.first.weights}, {load_name(line.first.load)}" for line in lines]
     called = []
-    for line, name in zip(lines, short, strict=True):
+    for line, name in zip(
+        lines,
+        short,
+        strict=True,
+    ):
         first = line.points[0].speed
         environment = names.environment(first.campaign, first.cell[1])
         where = f", {environment}, {line.first.machine}"

@@ -11,7 +11,7 @@ import yaml
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import POSTS, Page, Picture
-from sparkpub.site.pages.citation import Work, bibtex
+from sparkpub.site.pages.citation import bibtex
 from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import dates
@@ -159,13 +159,13 @@ def with_series(
     """(address, page) of each post, with its place in the series, links to its neighbours, and how to cite it."""
     options = publication.options
     for index, post in enumerate(series):
-        work = Work(
-            key=f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
-            authors=post.authors,
-            title=post.title,
-            date=post.date,
-            publisher=options.name,
-            address=options.url + post.href if options.url else "",
+        cited = bibtex(
+            f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
+            post.authors,
+            post.title,
+            post.date,
+            options.name,
+            options.url + post.href if options.url else "",
         )
         end = templates.text(
             "series.md.j2",
@@ -174,7 +174,7 @@ def with_series(
             total=len(series),
             previous=series[index - 1] if index > 0 else None,
             next=series[index + 1] if index + 1 < len(series) else None,
-            bibtex=bibtex(work),
+            bibtex=cited,
             options=options,
             campaigns=campaigns_behind(post, publication),
         )

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -14,36 +13,32 @@ _SPECIAL = {
 _SIGNIFICANT = re.compile(f"[{re.escape(''.join(_SPECIAL))}]")
 
 
-@dataclass(frozen=True)
-class Work:
-    """What is cited. `date` as ISO 8601, to the day; `address` may be empty."""
-
-    key: str
-    authors: Sequence[str]
-    title: str
-    date: str
-    publisher: str
-    address: str = ""
-
-
-def bibtex(work: Work) -> str:
-    """An entry of type `misc`, which every style of BibTeX and BibLaTeX knows."""
-    year, month, _ = work.date.split("-")
-    authors = [escaped(author) for author in work.authors]
-    if not authors:
+def bibtex(
+    key: str,
+    authors: Sequence[str],
+    title: str,
+    date: str,
+    publisher: str,
+    address: str = "",
+) -> str:
+    """An entry of type `misc`, which every style of BibTeX knows. `date` is a day as ISO 8601; `address` may
+    be empty."""
+    year, month, _ = date.split("-")
+    names = [escaped(author) for author in authors]
+    if not names:
         # The braces keep TeX from reading a name of several words as a person's.
-        authors = [f"{{{escaped(work.publisher)}}}"]
+        names = [f"{{{escaped(publisher)}}}"]
     fields = {
-        "author": " and ".join(authors),
-        "title": f"{{{escaped(work.title)}}}",
+        "author": " and ".join(names),
+        "title": f"{{{escaped(title)}}}",
         "year": year,
         "month": str(int(month)),
-        "howpublished": escaped(work.publisher),
+        "howpublished": escaped(publisher),
     }
-    if work.address:
-        fields["url"] = work.address
+    if address:
+        fields["url"] = address
     lines = [f"  {name} = {{{value}}}" for name, value in fields.items()]
-    return f"@misc{{{work.key},\n" + ",\n".join(lines) + "\n}"
+    return f"@misc{{{key},\n" + ",\n".join(lines) + "\n}"
 
 
 def escaped(text: str) -> str:

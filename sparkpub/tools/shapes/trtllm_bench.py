@@ -178,21 +178,19 @@ def plain(log: bytes) -> list[str]:
 def of_requests(requests: Sequence[Document]) -> Document:
     """Milliseconds of the requests' records, which are in nanoseconds. Without streaming there is no first token (-1)
     and no TPOT."""
-    streamed = [
-        item
-        for item in requests
-        if (reading.number(item.get("first_token_timestamp")) or -1) > 0
-    ]
-    return {
-        "request_latency_ms": _milliseconds(requests, "end_to_end_latency"),
-        "ttft_ms": _milliseconds(streamed, "time_to_first_token"),
-        "tpot_ms": _milliseconds(streamed, "intertoken_latency"),
+    names = {
+        "request_latency_ms": "end_to_end_latency",
+        "ttft_ms": "time_to_first_token",
+        "tpot_ms": "intertoken_latency",
     }
-
-
-def _milliseconds(requests: Sequence[Document], key: str) -> list[float]:
-    values = reading.numbers([item.get(key) for item in requests])
-    return [value / 1e6 for value in values if value > 0]
+    said: Document = {ours: [] for ours in names}
+    for item in requests:
+        first = reading.number(item.get("first_token_timestamp")) or -1
+        for ours, theirs in names.items():
+            value = reading.number(item.get(theirs)) or 0
+            if value > 0 and (first > 0 or ours == "request_latency_ms"):
+                said[ours].append(value / 1e6)
+    return said
 
 
 # -- the printed report ----------------------------------------------------------------------------------------

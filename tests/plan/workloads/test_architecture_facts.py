@@ -10,32 +10,10 @@ import pytest
 from sparkpub.plan.workloads.architecture import from_config, read_model_folder
 from sparkpub.record.errors import WorkloadError
 
-QWEN_7B = {
-    "model_type": "qwen2",
-    "hidden_size": 3584,
-    "intermediate_size": 18944,
-    "num_hidden_layers": 28,
-    "num_attention_heads": 28,
-    "num_key_value_heads": 4,
-    "vocab_size": 152064,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
-GPT_OSS = {
-    "model_type": "gpt_oss",
-    "hidden_size": 2880,
-    "intermediate_size": 2880,
-    "num_hidden_layers": 36,
-    "head_dim": 64,
-    "num_attention_heads": 64,
-    "num_key_value_heads": 8,
-    "vocab_size": 201088,
-    "tie_word_embeddings": False,
-    "num_local_experts": 128,
-    "num_experts_per_tok": 4,
-    "attention_bias": True,
-    "quantization_config": {"quant_method": "mxfp4"},
-}
+CONFIGS = json.loads(
+    (Path(__file__).parents[2] / "data/architectures.json").read_text()
+)
+QWEN_7B, GPT_OSS = CONFIGS["qwen-7b"], CONFIGS["gpt-oss"]
 
 
 def test_a_quantised_mixture_of_experts() -> None:
@@ -55,36 +33,7 @@ def test_a_quantised_mixture_of_experts() -> None:
 
 @pytest.mark.torch
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"model_type": "llama", "attention_bias": True, "mlp_bias": True},
-        {"model_type": "llama", "tie_word_embeddings": True},
-        {"model_type": "mistral"},
-        {"model_type": "qwen2"},
-        {"model_type": "qwen3", "head_dim": 24},
-        {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2},
-        {
-            "model_type": "qwen2_moe",
-            "num_experts": 4,
-            "num_experts_per_tok": 2,
-            "moe_intermediate_size": 40,
-            "shared_expert_intermediate_size": 56,
-            "mlp_only_layers": [1],
-        },
-        {
-            "model_type": "qwen3_moe",
-            "num_experts": 4,
-            "num_experts_per_tok": 2,
-            "moe_intermediate_size": 40,
-        },
-        {
-            "model_type": "gpt_oss",
-            "num_local_experts": 4,
-            "num_experts_per_tok": 2,
-            "head_dim": 16,
-        },
-    ],
-    ids=lambda changes: changes["model_type"],
+    "changes", CONFIGS["families"], ids=lambda changes: changes["model_type"]
 )
 def test_every_family_counts_as_transformers_builds_it(changes: dict[str, Any]) -> None:
     import torch

@@ -27,7 +27,10 @@ from tests.plan.workloads.serving import (
     serving,
 )
 
-IMPORTS = Path(__file__).parents[2] / "data/imports/llama-benchy"
+DATA = Path(__file__).parents[2] / "data"
+IMPORTS = DATA / "imports/llama-benchy"
+SAID = json.loads((DATA / "llama-benchy.json").read_text())
+"""What the tool prints of who counted, and of why there is no report."""
 LOAD = LlamaBenchyOptions(
     url="127.0.0.1:8000",
     input_tokens=96,
@@ -80,24 +83,7 @@ def test_a_load_of_which_a_request_failed_is_another_load() -> None:
 # -- who counted ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("line", "who"),
-    [
-        ("", "token ids of the server"),
-        (
-            "  No complete token_ids in response, using stream usage token count",
-            "usage of the server",
-        ),
-        (
-            "  No token_ids or usage in response, using local tokenization",
-            "the tokenizer",
-        ),
-        (
-            "  No token_ids, usage, or tokenizer, assuming 1 token per chunk",
-            "pieces of the stream",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("line", "who"), SAID["counted"])
 def test_who_counted_the_answers_is_recorded(line: str, who: str) -> None:
     answer = parsed(report_of("depth-conc.json", 0), f"{line}\n")
     assert answer.observed.settings["output_tokens_by"] == who
@@ -119,25 +105,7 @@ def test_a_rate_of_prompts_that_the_server_counts_otherwise_is_none() -> None:
 # -- why there is no report ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("log", "why"),
-    [
-        ("Warmup failed: HTTP 404: model not found\n", "Warmup failed: HTTP 404"),
-        (
-            "Coherence test FAILED: Expected 'Paris'. Got: !!!...\n\nBenchmark failed due to coherence test failure.\n",
-            "Coherence test FAILED: Expected 'Paris'. Got: !!!",
-        ),
-        (
-            "usage: llama-benchy [-h]\nllama-benchy: error: unrecognized arguments: --x\n",
-            "llama-benchy: error: unrecognized arguments: --x",
-        ),
-        (
-            "llama_benchy: error: no server answers at http://h:1/v1/models; start it\n",
-            "no server answers at http://h:1/v1/models",
-        ),
-        ("Killed\n", "llama-benchy ended without its report"),
-    ],
-)
+@pytest.mark.parametrize(("log", "why"), SAID["reasons"])
 def test_the_reason_is_what_the_tool_said(log: str, why: str) -> None:
     answer = llama_benchy.parse(log.encode(), {}, LOAD)
     assert not answer.complete

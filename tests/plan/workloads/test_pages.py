@@ -137,23 +137,6 @@ def test_all_pages_of_a_server_share_one_time(monkeypatch: pytest.MonkeyPatch) -
     assert set(said.values()) == {None}
 
 
-def test_what_a_server_says_of_itself_is_no_longer_than_a_name() -> None:
-    said = {
-        "/v1/models": {"data": [MODEL | {"meta": {"size": 1e308, "n_params": 10**18}}]},
-        "/version": {"version": "0.24\x1b[1m"},
-        "/props": {"model_path": "/" + "p" * 1999},
-        "/server_info": {"quantization": "q" * 1999},
-    }
-    with serving(Served(said, text="x" * 99_999)) as server:
-        found = quick.look(server.url, random=True)
-    # A number of 309 digits went into the record, which then could not be read.
-    assert found.identity.keys() == {"engine", "model_path", "settings"}
-    assert found.identity["model_path"] == "m"
-    assert found.identity["settings"] == {"quantization": "q" * pages.LONGEST_NAME}
-    assert max(map(len, found.lines)) < 400
-    assert len(found.answer["text"]) == pages.LONGEST_ANSWER
-
-
 def test_metrics_are_read_in_time_that_grows_with_the_page_alone() -> None:
     """100,000 letters took minutes: each was tried as the beginning of a label."""
     begun = time.monotonic()

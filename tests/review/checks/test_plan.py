@@ -7,7 +7,6 @@ import pytest
 from sparkpub.plan.matrix import from_document
 from sparkpub.record.record import (
     Analysis,
-    Container,
     Moment,
     Observed,
     Plan,
@@ -75,11 +74,6 @@ def seen(**facts: Any) -> dict[str, Any]:
     return {"observed": Observed(**facts)}
 
 
-def imaged(image: str) -> dict[str, Any]:
-    container = Container(engine="docker", image=image, image_id="d")
-    return {"environment": "container", "container": container}
-
-
 def found(name: str, *runs: Stored, matrix: Any = MATRIX, **view: Any) -> list[str]:
     """What a check finds, without the run."""
     return [
@@ -100,7 +94,7 @@ def found(name: str, *runs: Stored, matrix: Any = MATRIX, **view: Any) -> list[s
             },
             "requests was 64, and is 128 now",
         ),
-        ({"specification": "0" * 64}, "its model, its seed or its server was another"),
+        ({"specification": "0" * 64}, "its model or its seed was another"),
         ({"plan": placed(position=1)}, "place in the plan: 1 in place of 0"),
         ({"plan": placed(margin_percent=1.0)}, "a margin of 1 %, and 2 % now"),
         ({"iteration": 3}, "place in the plan: 9 in place of none"),
@@ -108,9 +102,6 @@ def found(name: str, *runs: Stored, matrix: Any = MATRIX, **view: Any) -> list[s
         (had(HOME="/home"), None),
         (had(CUDA_LAUNCH_BLOCKING="1"), "CUDA_LAUNCH_BLOCKING=1, which slows engines"),
         (had(CUDA_LAUNCH_BLOCKING="False"), None),
-        (imaged("i:1"), None),
-        (imaged("i:2"), "container image: i:2 in place of i:1"),
-        (seen(batch_size=4), "batch size: 4 in place of 8"),
         (seen(input_tokens_mean=514.0, output_tokens_mean=126.0), None),
         (seen(input_tokens_mean=523.0), "input tokens: 523 in place of 512"),
         (seen(output_tokens_mean=131.0), "output tokens: 131 in place of 128"),

@@ -11,13 +11,12 @@ from click.testing import CliRunner, Result
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement, Quarantine
 from sparkpub.record.errors import UsageError
-from sparkpub.record.record import MetricValue
 from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json
 from sparkpub.review.checks import CHECKS, Review, review
 from sparkpub.review.checks.quarantine import meant
 from sparkpub.review.dataset import load
 from tests.review.checks import faults
-from tests.review.checks.clean import MACHINE, Run, clean_runs, write
+from tests.review.checks.clean import Run, clean_runs, write
 from tests.review.checks.in_memory import a_run, a_view
 
 
@@ -75,33 +74,6 @@ def repeated(runs: list[Run]) -> None:
     runs[-1].fields = {"repeat_of": faults.cell(runs)[3].run_id}
 
 
-def bytes_of(kv_bytes: int, **seen: str) -> Callable[[list[Run]], None]:
-    """DENSE has 28,672 bytes of keys and values per token in bfloat16, and 6.05 GiB of weights."""
-
-    def plant(runs: list[Run]) -> None:
-        for run in runs:
-            if run.model == "dense":
-                run.shown, run.kv_bytes = seen, kv_bytes
-                run.weights_gib = 12.1 if "dtype" in seen else 6.05
-
-    return plant
-
-
-def used(*gib: float, total: float = 119.7) -> Callable[[list[Run]], None]:
-    """Main memory that runs used, by turns, in a machine of so much."""
-
-    def plant(runs: list[Run]) -> None:
-        for number, run in enumerate(runs):
-            run.machine = MACHINE.model_copy(update={"memory_total_gib": total})
-            value = gib[number // 4 % len(gib)]
-            peak = MetricValue(value=value, unit="GiB", source="sampler")
-            run.change_metrics = lambda metrics, peak=peak: metrics.update(
-                system_peak_gib=peak
-            )
-
-    return plant
-
-
 def hot_in_five(runs: list[Run]) -> None:
     for run in [*faults.cell(runs)[:3], *faults.cell(runs, "sparse")[:2]]:
         run.gates = (faults.HOT,)
@@ -111,16 +83,6 @@ CASES: list[tuple[Callable[[list[Run]], Any], list[str]]] = [
     (lambda _: None, []),
     (retried, ["exit-status: This run ended as failed: killed by signal 9. A later"]),
     (repeated, []),
-    # Half the bytes of bfloat16, and twice; and neither of them.
-    (bytes_of(14_336, kv_cache_dtype="fp8"), []),
-    (bytes_of(57_344, dtype="float32"), []),
-    (bytes_of(28_672, kv_cache_dtype="fp8"), ["identity: 20 runs of"]),
-    # 0.3 GiB ± 7 % is twenty MiB, which no reader minds; ± 133 % is not. What the whole machine used may be more than
-    # its GPU has.
-    (used(0.32, 0.28), []),
-    (used(0.7, 0.0), ["high-variation: System memory peak"]),
-    (used(200.0, total=1000.0), []),
-    (used(1200.0, total=1000.0), ["unit: All 40 runs"]),
     (hot_in_five, ["5 runs of dense/native/w and sparse/native/w started hot. For"]),
 ]
 

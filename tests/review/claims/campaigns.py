@@ -1,18 +1,18 @@
 """A campaign made of figures chosen in the test, as a dataset."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, Literal
 
-from sparkpub.record.campaign import Campaign
-from sparkpub.record.record import Moment, Plan
+from sparkpub.record.record import Moment
 from sparkpub.record.store import Stored
 from sparkpub.review.claims.claim import Claim
 from sparkpub.review.claims.ledger import Verdict, judge
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import Dataset
 from sparkpub.review.reviewed import ReviewedCampaign
-from tests.building import a_record
+from tests.review.statistics.campaigns import a_campaign
 
 Cells = Mapping[tuple[str, str], Sequence[float]]
 """(model, environment) to the values of a metric in run order."""
@@ -30,36 +30,21 @@ def a_dataset(
 
     `others` maps further metrics to their values.
     """
+    measured = {
+        place: {metric: values, **{key: cell[place] for key, cell in others.items()}}
+        for place, values in cells.items()
+    }
+    campaign = a_campaign(name, measured, order=order, matrix=False)
     runs = []
-    for index in range(max(map(len, cells.values()))):
-        for (model, environment), values in cells.items():
-            if index >= len(values):
-                continue
-            value = values[index]
-            metrics = {metric: value}
-            for other, cell in others.items():
-                metrics[other] = cell[model, environment][index]
-            position = len(runs)
-            record = a_record(
-                metrics,
-                campaign=name,
-                run_id=f"{name}-{environment}_{model}_w_{index}",
-                model=model,
-                environment=environment,
-                iteration=index + 1,
-                plan=Plan(position=position, order=order),
-                started=Moment(
-                    value=f"2026-11-20T{10 + position // 60:02d}:{position % 60:02d}:00Z",
-                    zone="utc",
-                ),
-            )
-            kind = "docker" if environment == "container" else "host"
-            asked = record.requested.model_copy(update={"environment": {"type": kind}})
-            record = record.model_copy(update={"requested": asked})
-            runs.append(Stored(record, Path(f"{name}/{record.stem}.json")))
-    info = Campaign(campaign=name, title="t")
-    campaign = CampaignData(info, Path(name), tuple(runs))
-    return Dataset(Path(), MappingProxyType({name: campaign}))
+    for run in campaign.runs:
+        record, position = run.record, run.record.plan.position
+        kind = "docker" if record.environment == "container" else "host"
+        asked = record.requested.model_copy(update={"environment": {"type": kind}})
+        clock = f"{10 + position // 60:02d}:{position % 60:02d}"
+        started = Moment(value=f"2026-11-20T{clock}:00Z", zone="utc")
+        update = {"requested": asked, "started": started}
+        runs.append(Stored(record.model_copy(update=update), run.path))
+    return Dataset(Path(), {name: replace(campaign, runs=tuple(runs))})
 
 
 def together(*datasets: Dataset) -> Dataset:

@@ -17,7 +17,6 @@ from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.shapes import Row
 from sparkpub.site.pages import campaign_page
-from sparkpub.site.pages.templating import Templates
 from tests.site.figures.building import THROUGHPUT, TPOT, Runs, a_library
 
 

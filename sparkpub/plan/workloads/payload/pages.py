@@ -46,6 +46,8 @@ ANSWER_LIMIT = 300
 """Seconds that an answer may take: a server may load its model first."""
 MOST_BYTES = 4 << 20
 """The largest answer that is read: a text of some hundred thousand characters in tokens is smaller."""
+DEEPEST = 50
+"""Levels of a page that are kept."""
 LONGEST_NAME = 500
 """Characters of a model's name, and of any other word that a server says of itself."""
 LONGEST_ANSWER = 4000
@@ -137,9 +139,8 @@ def _page(answer: http.client.HTTPResponse, until: float) -> Fetched:
             return Fetched(None, status, f"a redirect to {told(place)}")
         said = _read(answer, _PIECE, until).decode(errors="replace")
         return Fetched(None, status, f"status {status}: {told(said)}".rstrip(": "))
-    large = (answer.length or 0) > MOST_BYTES
-    content = b"" if large else _read(answer, MOST_BYTES, until)
-    if large or len(content) > MOST_BYTES:
+    content = _read(answer, MOST_BYTES, until)
+    if len(content) > MOST_BYTES:
         return Fetched(None, status, f"larger than {MOST_BYTES >> 20} MiB")
     if answer.length:
         return Fetched(None, status, "cut short")
@@ -284,12 +285,15 @@ def shown(url: str, model: Any) -> Any:
     return without_templates({name: document.get(name) for name in kept})
 
 
-def without_templates(document: Any) -> Any:
-    """A document in which long texts are replaced by their length."""
+def without_templates(document: Any, levels: int = DEEPEST) -> Any:
+    """A document in which long texts are replaced by their length, and nothing is deeper than these levels."""
+    if levels == 0:
+        return None
     if isinstance(document, dict):
-        return {key: without_templates(value) for key, value in document.items()}
+        pairs = document.items()
+        return {key: without_templates(value, levels - 1) for key, value in pairs}
     if isinstance(document, list):
-        return [without_templates(value) for value in document]
+        return [without_templates(value, levels - 1) for value in document]
     if isinstance(document, str) and len(document) > LONGEST:
         return f"[{len(document)} characters left out]"
     return document

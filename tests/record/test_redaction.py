@@ -1,10 +1,7 @@
-"""Redaction that misses nothing and spares what is public; when a log says that the measurement began and ended."""
-
-from pathlib import Path
+"""Redaction that misses nothing and spares what is public."""
 
 import pytest
 
-from sparkpub.collect.journal import Log
 from sparkpub.record.redaction import Redactor
 
 
@@ -126,30 +123,3 @@ def test_options_of_the_matrix_lose_their_secrets_and_nothing_else(
         "binds": ["<home>/m:/m"],
         "gpus": None,
     }
-
-
-def test_a_log_says_when_the_measurement_began_and_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A progress bar's first state has no line end: it counts when it is printed, not when the second overwrites it."""
-    now = 100.0
-    monkeypatch.setattr("sparkpub.collect.journal.time.monotonic", lambda: now)
-    log = Log(tmp_path / "log", begins=r"\bProcessed prompts", ends=r"^test \d")
-    log.write(b"loading\nProcessed pro")
-    assert log.began is None
-    now = 101.0
-    log.write(b"mpts:   0%|")
-    assert log.began == 101.0
-    now = 102.0
-    log.write(b"\rProcessed prompts:  10%|\r")
-    log.write(b"test 1 o")
-    assert log.ended is None
-    now = 103.0
-    log.write(b"ver\n")
-    assert log.ended == 103.0
-    now = 104.0
-    log.write(b"test 2 over\n")
-    now = 105.0
-    log.write(b"bye\n")
-    log.close()
-    assert (log.began, log.ended) == (101.0, 104.0)
