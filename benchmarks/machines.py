@@ -82,12 +82,8 @@ class Servers:
     def timeline(self, *, candidate: bool) -> Timeline:
         """A side as the procedure sees it."""
         moments = np.flatnonzero(self._turns == candidate).astype(float)
-        return Timeline(
-            self.rounds,
-            tuple(range(self.rounds)),
-            tuple(moments.tolist()),
-            tuple(map(str, self.of(candidate=candidate))),
-        )
+        servers = list(map(str, self.of(candidate=candidate)))
+        return Timeline(moments.tolist(), range(self.rounds), servers)
 
 
 @dataclass(frozen=True)

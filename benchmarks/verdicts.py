@@ -288,8 +288,8 @@ def orders_as_run(case: Case) -> list[OrderAsRun]:
     found = [
         order_as_run(
             case.order,
-            Timeline(case.n, times=tuple(one)),
-            Timeline(case.n, times=tuple(other)),
+            Timeline(one),
+            Timeline(other),
         )
         for one, other in both
     ]
@@ -315,12 +315,7 @@ def _judge_by_server(case: Case, campaigns: slice) -> Words:
     """The verdict on campaigns whose runs share servers, all of them in the order of the first."""
     a, b = case.baseline[campaigns], case.candidate[campaigns]
     one, other = (
-        Timeline(
-            case.n,
-            tuple(range(case.n)),
-            tuple(times[0]),
-            tuple(map(str, servers[0])),
-        )
+        Timeline(times[0].tolist(), range(case.n), list(map(str, servers[0])))
         for times, servers in (
             (case.times_baseline[campaigns], case.servers_baseline[campaigns]),
             (case.times_candidate[campaigns], case.servers_candidate[campaigns]),

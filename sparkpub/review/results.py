@@ -31,7 +31,7 @@ from sparkpub.review.tables import (
     over,
     runs,
 )
-from sparkpub.review.tables.column import TableRow, rows, table_of
+from sparkpub.review.tables.column import TableRow, rows, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class Results:
     def repeats(self) -> pd.DataFrame:
         """A row per metric of each cell that the earlier campaign has, too."""
         if self.against is None:
-            return table_of(over.REPEATS, [])
+            return table(over.REPEATS, [])
         both = self._with_earlier
         measured = runs.of_all([each.table for each in both.values()])
         return over.repeats(measured, both, self.against, self.include)

@@ -15,16 +15,15 @@ from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import spread
 from sparkpub.review.statistics.series import trends
 from sparkpub.review.tables.cells import levelled, summary
-from sparkpub.review.tables.column import TableRow, groups, rows
+from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.review.tables.comparisons import (
     Compared,
-    against_baselines,
+    compare,
     effects,
-    estimate_percent,
-    judged,
+    estimate,
 )
 from tests.review.machines import TPUT, a_fleet, drawn, moved
-from tests.review.statistics.campaigns import a_campaign, a_dataset, unreviewed
+from tests.review.statistics.campaigns import a_dataset, unreviewed
 
 NATIVE, CONTAINER = ("m", "native", "w"), ("m", "container", "w")
 
@@ -32,13 +31,17 @@ NATIVE, CONTAINER = ("m", "native", "w"), ("m", "container", "w")
 def sides_of(reviewed: ReviewedCampaign) -> Compared:
     """The container against native, over all machines and within each."""
     table = reviewed.table
-    (found,) = against_baselines(table[table["counts"]], {"c": reviewed})
+    native, container = (
+        table[table["environment"] == name] for name in ("native", "container")
+    )
+    found = compare(native, container, reviewed.campaign)
+    assert found is not None
     return found
 
 
 def compared(reviewed: ReviewedCampaign) -> TableRow:
-    """The container against native."""
-    return judged(sides_of(reviewed)[0])
+    """The same over all machines."""
+    return sides_of(reviewed)[0]
 
 
 def natively(reviewed: ReviewedCampaign) -> pd.DataFrame:
@@ -60,7 +63,8 @@ def test_machines_of_different_speed_with_a_common_effect() -> None:
     found, within = compared(reviewed), sides_of(reviewed)[1]
     assert [row.machine for row in within] == ["a", "b"]
     percents, variances = [], []
-    for part in map(estimate_percent, within):
+    for row in within:
+        part = estimate(row, percent=True)
         assert part is not None
         percents.append(part.value)
         variances.append(part.error**2)
@@ -119,12 +123,6 @@ def test_a_machine_that_ran_one_environment_adds_nothing_to_the_difference() -> 
     )
 
 
-def test_runs_without_a_machine_are_of_one() -> None:
-    reviewed = ReviewedCampaign(a_campaign("c", drawn(100, 5, 1)))
-    assert reviewed.machines == ("",)
-    assert compared(reviewed).machines == 1
-
-
 def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
     """Levels of 100 and 140 with noise of 0.3 %: not 17 %, which the levels alone would make it."""
     native = natively(replicated(0, 0))
@@ -133,7 +131,7 @@ def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
     assert found.cv_percent == pytest.approx(0.3, abs=0.15)
     assert found.ci95 is not None
     assert found.ci95[0] < 0 < found.ci95[1]  # ± 12.7 × 20, on one degree of freedom
-    level = levelled(native, groups(native, ["metric"]))
+    level = levelled(native, ["metric"])
     assert np.mean(level) == pytest.approx(native["value"].mean())
     assert np.std(level) < 1
     assert np.mean(level[native["machine"] == "a"]) == pytest.approx(np.mean(level))

@@ -18,7 +18,7 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.tables import cells, comparisons
-from sparkpub.review.tables.column import TableRow, groups, rows
+from sparkpub.review.tables.column import TableRow, rows
 
 FLOORS = {
     "GiB": 0.1,  # page cache and allocators vary by some tens of MiB between runs
@@ -150,7 +150,7 @@ class View:
         """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
         table = self.results_table
         about = ["model", "environment", "workload", "metric"]
-        values = cells.levelled(table, groups(table, about)).tolist()
+        values = cells.levelled(table, about).tolist()
         found: dict[CellMetric, list[float]] = defaultdict(list)
         axes = (table[name] for name in about)
         for *cell, metric, value in zip(*axes, values, strict=True):

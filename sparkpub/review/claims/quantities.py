@@ -289,7 +289,7 @@ def _order(question: Question) -> TableRow | None:
     found = question.values
     if len(found) < 3:
         return None
-    values = levelled(found, groups(found, ["metric"]))
+    values = levelled(found, ["metric"])
     return SimpleNamespace(trend_p=trends(values[np.newaxis])["p_value"][0])
 
 

@@ -1,10 +1,10 @@
 """Everything that runs show is an estimate: a value, its standard error, and the degrees of freedom behind the error.
 
-A mean is one (`describe`), and so is the difference of two means (`two_means`), or what several machines or cells say
-together (`over`). What an estimate shows is asked of it in one way: its interval, and its tests (`tested`). Value,
-error and degrees of freedom are numbers, or arrays of many. Functions that take arrays work on the last axis, so that
-many samples can be described at once. NumPy and scipy.special do the work: importing scipy.stats takes 0.6 s, and
-`check` of 350 runs 2 s. The tests hold it against scipy.stats and statsmodels.
+A mean is one (`mean_of`), and so is the difference of two means (`two_means`), or what several machines or cells say
+together (`over`). What an estimate shows is asked of it in one way: its interval, and its tests. Value, error and
+degrees of freedom are numbers, or arrays of many. Functions that take arrays work on the last axis, so that many
+samples can be described at once. NumPy and scipy.special do the work: importing scipy.stats takes 0.6 s, and `check` of
+350 runs 2 s. The tests hold it against scipy.stats and statsmodels.
 
 Rounding. Readings rounded to a step r carry a standard uncertainty of r/√12 that averaging does not reduce
 (JCGM 100:2008, F.2.2.1). It is added to the spread of the readings: se² = s²/n + r²/12.
@@ -53,8 +53,8 @@ MINIMUM_RUNS = 4
 is significant at 5 % (2 of 20 arrangements), so at n ≤ 3 everything would rest on the assumption of normality."""
 _LEAST_DF = 0.5
 """Fewest degrees of freedom that carry an interval; Student's 97.5 % quantile is 165 there."""
-_CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
-"""Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
+_CERTAIN = 1e3
+"""Shift in standard errors beyond which the noncentral t cannot be evaluated."""
 _STEPS = 100
 """More than Newton's method needs: it doubles the correct digits with every step."""
 _CLOSE = 1e-12
@@ -73,10 +73,8 @@ class Estimate:
 
     def ends(self, level: float = 1 - ALPHA) -> tuple[Any, Any]:
         """The ends of Student's interval; NaN with too few degrees of freedom."""
-        enough = np.asarray(self.df) >= _LEAST_DF
-        df = np.where(enough, self.df, 1.0)
+        df = np.where(np.asarray(self.df) >= _LEAST_DF, self.df, np.nan)
         half = scipy.special.stdtrit(df, (1 + level) / 2) * self.error
-        half = np.where(enough, half, np.nan)
         return self.value - half, self.value + half
 
     def interval(self, level: float = 1 - ALPHA) -> Interval | None:
@@ -96,18 +94,17 @@ class Estimate:
     def detection_power(self, difference: Any) -> Any:
         """Probability that the test rejects zero at 5 % when the true value is `difference`.
 
-        Noncentral t (Cohen, Statistical Power Analysis, 1988); the error is that observed.
+        Noncentral t (Cohen, Statistical Power Analysis, 1988); the error is that observed. What cannot be evaluated of
+        its tails is too small to count.
         """
         critical = scipy.special.stdtrit(self.df, 1 - ALPHA / 2)
         shift = np.abs(difference / self.error)
-        # Beyond these shifts the tails cannot be evaluated, and are 1 and 0. Some that are nearly 0 come as NaN before.
-        missed = scipy.special.nctdtr(self.df, np.minimum(shift, _CERTAIN), critical)
-        known = (shift <= _CERTAIN) & ~(np.isnan(missed) & np.isfinite(shift))
-        above = np.where(known, 1 - missed, 1.0)
-        low = np.minimum(shift, _NO_LOWER_TAIL)
-        below = scipy.special.nctdtr(self.df, low, -critical)
-        below = np.where(shift < _NO_LOWER_TAIL, below, 0.0)
-        return np.minimum(1.0, above + below)
+        shown = np.minimum(shift, _CERTAIN)
+        missed, below = (
+            np.nan_to_num(scipy.special.nctdtr(self.df, shown, end))
+            for end in (critical, -critical)
+        )
+        return np.minimum(1.0, 1 - missed + below) + 0 * shift
 
     def detectable(self, power: float = WANTED_POWER) -> Any:
         """The true value that the test finds with that probability: the noncentral t's shift."""
@@ -115,42 +112,38 @@ class Estimate:
         return scipy.special.nctdtrinc(self.df, 1 - power, critical) * self.error
 
 
-def describe(values: Floats) -> dict[str, NDArray[Any]]:
-    """What samples of one size show by themselves, each a row of `values` in run order: a column for each figure of the
-    table of cells, NaN where n or the values do not carry it, and `error` and `df` of the mean.
+# -- one sample ----------------------------------------------------------------------------------------------------
 
-    `sd` divides by n - 1, `sd_population` by n. `p95_supported` and `p99_supported` are False where so few values lie
-    above the percentile that it is in effect the maximum. `ci95` is Student's interval of the mean with the standard
-    error and degrees of freedom of `n_effective`, which is what n is worth under the lag-1 `autocorrelation`: none
-    below `MINIMUM_RUNS` values, and none below zero for what is always positive.
-    """
-    samples, n = values.shape
-    mean, worth = values.mean(axis=-1), effective_n(values)
-    sd, cv_percent, error = (np.full(samples, np.nan) for _ in range(3))
-    if n > 1:
-        sd = values.std(axis=-1, ddof=1)
-        steps = np.array([resolution_of(row) for row in values])
-        with np.errstate(invalid="ignore"):  # of a mean beyond all numbers
-            cv_percent = 100 * sd / np.abs(np.where(mean == 0, np.nan, mean))
-            error = np.sqrt(sd**2 / worth + rounding_variance(steps))
-    low, high = Estimate(mean, error if n >= MINIMUM_RUNS else np.nan, worth - 1).ends()
-    # What is not known stays so: maximum, and not fmax.
-    low = np.where(values.min(axis=-1) > 0, np.maximum(low, 0.0), low)
+
+def described(values: Floats) -> dict[str, NDArray[Any]]:
+    """How the values of samples of one size lie, each a row: the columns of the table of cells. `sd` divides by n - 1,
+    `sd_population` by n."""
     p50, p95, p99 = quantiles(values, (0.5, 0.95, 0.99))
     return {
-        "n": np.full(samples, n),
-        "mean": mean,
-        "sd": sd,
+        "n": np.full(len(values), values.shape[-1]),
+        "mean": values.mean(axis=-1),
+        "sd": _sd(values),
         "sd_population": values.std(axis=-1),
         "min": values.min(axis=-1),
         "max": values.max(axis=-1),
         "p50": p50,
         "p95": p95,
         "p99": p99,
-        "p95_supported": np.full(samples, percentile_supported(n, 0.95)),
-        "p99_supported": np.full(samples, percentile_supported(n, 0.99)),
-        "cv_percent": cv_percent,
-        "ci95_low": low,
+    }
+
+
+def mean_of(values: Floats) -> dict[str, NDArray[Any]]:
+    """What the means of samples of one size are worth, each a row of values in run order: `error` and `df` by the
+    `n_effective` to which the lag-1 `autocorrelation` brings n, and Student's interval: none below `MINIMUM_RUNS`
+    values, and none below zero for what is always positive."""
+    steps = np.array([resolution_of(row) for row in values])
+    worth = effective_n(values)
+    error = np.sqrt(_sd(values) ** 2 / worth + rounding_variance(steps))
+    low, high = Estimate(values.mean(axis=-1), error, worth - 1).ends()
+    if values.shape[-1] < MINIMUM_RUNS:
+        low = high = np.full(len(values), np.nan)
+    return {
+        "ci95_low": np.where(values.min(axis=-1) > 0, np.maximum(low, 0.0), low),
         "ci95_high": high,
         "autocorrelation": autocorrelation(values),
         "n_effective": worth,
@@ -159,9 +152,11 @@ def describe(values: Floats) -> dict[str, NDArray[Any]]:
     }
 
 
-def percentile_supported(n: int, q: float) -> bool:
-    """Whether at least one value of n lies wholly above the q quantile: n > 100 for P99, n > 20 for P95."""
-    return (n - 1) * (1 - q) >= 1 - 1e-9
+def _sd(values: Floats) -> Floats:
+    """The standard deviation along the last axis; NaN for a single value."""
+    n = values.shape[-1]
+    found: Floats = values.std(axis=-1)
+    return found * (math.sqrt(n / (n - 1)) if n > 1 else math.nan)
 
 
 def resolution_of(values: Sequence[float] | NDArray[Any]) -> float:
@@ -172,9 +167,7 @@ def resolution_of(values: Sequence[float] | NDArray[Any]) -> float:
         digits, _, exponent = repr(float(value)).partition("e")
         decimals = digits.partition(".")[2].rstrip("0")
         step = min(step, 10.0 ** (int(exponent or 0) - len(decimals)))
-        if step <= finest:
-            return finest
-    return step
+    return max(step, finest)
 
 
 def rounding_variance(resolution: Any) -> Any:
@@ -189,12 +182,9 @@ def autocorrelation(values: Sequence[float] | Floats) -> Any:
     centred = array - array.mean(axis=-1, keepdims=True)
     spread = (centred**2).sum(axis=-1)
     trusted = (_TRUSTED_DIGITS * np.abs(array).max(axis=-1)) ** 2
-    if array.shape[-1] < 3:
-        return np.full(spread.shape, np.nan)
+    known = (spread > trusted) & (array.shape[-1] > 2)
     products = (centred[..., :-1] * centred[..., 1:]).sum(axis=-1)
-    return np.divide(
-        products, spread, out=np.full(spread.shape, np.nan), where=spread > trusted
-    )
+    return products / np.where(known, spread, np.nan)
 
 
 def effective_n(values: Sequence[float] | Floats) -> Any:
@@ -204,50 +194,43 @@ def effective_n(values: Sequence[float] | Floats) -> Any:
     independent values is -1/n on average (Moran 1948, Biometrika 35, 255-260). A negative ρ is not taken as extra
     evidence. Values without spread, and fewer than three, count in full.
     """
-    array = np.asarray(values, dtype=np.float64)
-    n = array.shape[-1]
-    rho = np.clip(np.nan_to_num(autocorrelation(array) + 1 / n), 0.0, _MOST_ALIKE)
+    r1 = np.asarray(autocorrelation(values))
+    n = np.shape(values)[-1]
+    rho = np.clip(np.nan_to_num(r1 + 1 / n), 0.0, _MOST_ALIKE)
     lags = np.arange(1, n)
     shared = ((1 - lags / n) * rho[..., np.newaxis] ** lags).sum(axis=-1)
     return n / (1 + 2 * shared)
 
 
+# -- two samples ---------------------------------------------------------------------------------------------------
+
+
 def two_means(
-    baseline: Floats,
-    candidate: Floats,
-    resolution: Any,
-    *,
-    paired: bool,
+    baseline: Floats, candidate: Floats, resolution: Any, *, paired: bool
 ) -> tuple[Estimate, dict[str, Any]]:
     """The difference of two means, candidate minus baseline, and beside it `mean_baseline`, `mean_candidate`,
-    `n_effective` and Fieller's (1954) intervals of their ratio, NaN where the baseline is not clear of zero.
+    `n_effective` and the ends of Fieller's (1954) intervals of their ratio, NaN where the baseline is not clear of
+    zero.
 
     Values are in run order. Paired are those of one round: the differences within rounds count with their effective n.
     Else each side does; `n_effective` is that of the smaller side, and the degrees of freedom are Welch's. One value a
     side has no error.
     """
-    sides = baseline, candidate
+    sides, rounding = (baseline, candidate), rounding_variance(resolution)
     means = [side.mean(axis=-1) for side in sides]
-    beside: dict[str, Any] = {"mean_baseline": means[0], "mean_candidate": means[1]}
-    fewest = min(side.shape[-1] for side in sides)
-    if fewest < 2:
-        nothing = np.full(means[0].shape, np.nan)
-        beside["n_effective"] = np.full(means[0].shape, float(fewest))
-        beside["ci95_ratio"] = beside["ci90_ratio"] = (nothing, nothing)
-        return Estimate(means[1] - means[0], nothing, nothing), beside
-    differences = [candidate - baseline] if paired else []
-    worth = list(map(effective_n, 2 * differences or sides))
-    rounding = rounding_variance(resolution)
-    variances = [
-        side.var(axis=-1, ddof=1) / n + rounding
-        for side, n in zip(sides, worth, strict=True)
+    differences = candidate - baseline if paired else None
+    worth = [
+        effective_n(side if differences is None else differences) for side in sides
     ]
-    covariance, variance = np.zeros_like(means[0]), sum(variances)
-    if paired:
-        centred = [side - side.mean(axis=-1, keepdims=True) for side in sides]
-        products = (centred[0] * centred[1]).sum(axis=-1)
-        covariance = products / (fewest - 1) / worth[0]
-        variance = differences[0].var(axis=-1, ddof=1) / worth[0] + 2 * rounding
+    variances = [
+        _sd(side) ** 2 / n + rounding for side, n in zip(sides, worth, strict=True)
+    ]
+    variance, covariance = sum(variances), np.zeros_like(means[0])
+    if differences is not None:
+        variance = _sd(differences) ** 2 / worth[0] + 2 * rounding
+        # Of a ± b: that of the sum is the larger by four covariances.
+        covariance = (_sd(baseline + candidate) ** 2 - _sd(differences) ** 2) / 4
+        covariance = covariance / worth[0]
 
     def df(weight: Any) -> Any:
         """Degrees of freedom of candidate - weight × baseline."""
@@ -256,13 +239,16 @@ def two_means(
         weighted = weight**2 * variances[0], variances[1]
         return satterthwaite(weighted, [n - 1 for n in worth])
 
-    beside["n_effective"] = np.minimum(*worth)
+    beside: dict[str, Any] = {"n_effective": np.minimum(*worth)}
+    beside |= {"mean_baseline": means[0], "mean_candidate": means[1]}
     with np.errstate(divide="ignore", invalid="ignore"):
         of_ratio = df(means[1] / means[0])
         for name, level in (("ci95_ratio", 1 - ALPHA), ("ci90_ratio", 1 - 2 * ALPHA)):
             t = scipy.special.stdtrit(of_ratio, (1 + level) / 2)
-            beside[name] = _fieller(means, variances, covariance, t)
-    return Estimate(means[1] - means[0], np.sqrt(variance), df(1.0)), beside
+            low, high = _fieller(means, variances, covariance, t)
+            beside |= {f"{name}_low": low, f"{name}_high": high}
+    error = np.sqrt(variance)
+    return Estimate(means[1] - means[0], error, df(1.0) + 0 * error), beside
 
 
 def _fieller(
@@ -290,25 +276,16 @@ def satterthwaite(
 ) -> Any:
     """Degrees of freedom of a sum of independent variances (Satterthwaite 1946, doi 10.2307/3002019), of two means also
     Welch's (1947); inf where all are known, NaN where all are zero."""
-    doubt = sum(variance**2 / df for variance, df in zip(variances, dfs, strict=True))
     with np.errstate(divide="ignore", invalid="ignore"):
+        doubt = sum(np.divide(v**2, df) for v, df in zip(variances, dfs, strict=True))
         return np.divide(sum(variances) ** 2, doubt)
 
 
-def t_quantile(q: float, df: float) -> float:
-    """The q quantile of Student's t."""
-    return float(scipy.special.stdtrit(df, q))
+# -- several estimates ---------------------------------------------------------------------------------------------
 
 
 def over(estimates: Sequence[Estimate]) -> Estimate:
-    """Several estimates of one effect together, in one unit: the mean over machines, or cells, like these.
-
-    Raises ValueError for fewer than two, and for one without an error: a measured value always has one.
-    """
-    if len(estimates) < 2:
-        raise ValueError("to combine machines takes two of them at least")
-    if not all(each.error > 0 for each in estimates):
-        raise ValueError("an estimate needs an error above zero")
+    """Two or more estimates of one effect together, in one unit: the mean over machines, or cells, like these."""
     values, variances = _arrays(estimates)
     weights = 1 / (variances + between_variance(values, variances))
     total = float(weights.sum())
@@ -364,20 +341,12 @@ def _q(values: Floats, variances: Floats) -> tuple[float, float]:
     return float(weights @ apart**2), float(weights**2 @ apart**2)
 
 
-def tested(estimate: Estimate, base: Any, margin_percent: Any) -> dict[str, Any]:
-    """What the tests of a difference say, a column each: NaN where it has no error, and those of equivalence and power
-    where `base`, what a percentage is of, is NaN."""
-    p_value = estimate.p_value
-    equivalence_p = estimate.equivalence_p(margin_percent / 100 * base)
-    power = estimate.detection_power(DETECTABLE_PERCENT / 100 * base)
-    return {
-        "p_value": p_value,
-        "p_adjusted": p_value,
-        "equivalence_p": equivalence_p,
-        "equivalence_p_adjusted": equivalence_p,
-        "power_10_percent": np.where(np.isnan(base * estimate.error), np.nan, power),
-        "detectable_percent": 100 * estimate.detectable() / base,
-    }
+# -- what is said of them ------------------------------------------------------------------------------------------
+
+
+def t_quantile(q: float, df: float) -> float:
+    """The q quantile of Student's t."""
+    return float(scipy.special.stdtrit(df, q))
 
 
 def unseen_percent(n: float) -> float:

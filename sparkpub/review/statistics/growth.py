@@ -5,11 +5,11 @@ proportion, 0 none, and a law y = c·x^a has the slope a everywhere. The knee is
 changes most.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
+
+import numpy as np
 
 Shape = Literal["level", "grows", "falls"]
 SweptPoint = tuple[float, float]
@@ -40,11 +40,6 @@ class Growth:
         return _shape(self.points[:end])
 
     @property
-    def slope(self) -> float | None:
-        """The slope from the first point to the last; None where a logarithm is missing."""
-        return slope(self.points[0], self.points[-1])
-
-    @property
     def factor(self) -> float | None:
         """The last value in units of the first; None where that is zero."""
         first, last = self.points[0][1], self.points[-1][1]
@@ -52,22 +47,12 @@ class Growth:
 
 
 def growth(points: Sequence[SweptPoint], *, repeated: bool = True) -> Growth:
-    """The growth along points of different x, at least two of them. Raises ValueError for fewer.
+    """The growth along two points or more, each at an x of its own.
 
     Where points are single runs, not `repeated`, there is no knee: how much of a bend is a run's own cannot be told.
     """
     ordered = tuple(sorted(points))
-    if len({x for x, _ in ordered}) < 2 or len({x for x, _ in ordered}) < len(ordered):
-        raise ValueError("growth needs two points or more, each at an x of its own")
     return Growth(ordered, _knee(ordered) if repeated else None)
-
-
-def slope(first: SweptPoint, last: SweptPoint) -> float | None:
-    """d ln y / d ln x between two points; None where one of the four values is not positive."""
-    (x1, y1), (x2, y2) = first, last
-    if min(x1, x2, y1, y2) <= 0:
-        return None
-    return math.log(y2 / y1) / math.log(x2 / x1)
 
 
 def _shape(points: Sequence[SweptPoint]) -> Shape:
@@ -78,13 +63,11 @@ def _shape(points: Sequence[SweptPoint]) -> Shape:
 
 
 def _knee(points: Sequence[SweptPoint]) -> int | None:
-    """The inner point with the largest change of slope, if that is at least `BEND`."""
-    slopes = [slope(first, last) for first, last in pairwise(points)]
-    bends: dict[int, float] = {}
-    for place, (before, after) in enumerate(pairwise(slopes), 1):
-        if before is not None and after is not None:
-            bends[place] = abs(after - before)
-    if not bends:
+    """The inner point with the largest change of slope, if that is at least `BEND`. Where a value is not positive,
+    there is no slope to either side."""
+    values = np.array(points, dtype=np.float64)
+    x, y = np.log(np.where(values > 0, values, np.nan)).T
+    bends = np.nan_to_num(np.abs(np.diff(np.diff(y) / np.diff(x))))
+    if bends.max(initial=0.0) < BEND:
         return None
-    place = max(bends, key=bends.__getitem__)
-    return place if bends[place] >= BEND else None
+    return int(bends.argmax()) + 1

@@ -25,7 +25,7 @@ from sparkpub.review.tables.column import (
     TableRow,
     rows,
     shared,
-    table_of,
+    table,
 )
 
 OUTPUT = "output_throughput_tok_s"
@@ -68,7 +68,7 @@ def bandwidths(
     for row in rows(wanted):
         record = campaigns[row.campaign].counted[row.cell][0].record
         found += _of_cell(row, record)
-    return table_of(COLUMNS, found)
+    return table(COLUMNS, found)
 
 
 def _of_cell(row: TableRow, record: Record) -> Iterator[dict[str, Any]]:

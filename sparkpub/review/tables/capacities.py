@@ -22,7 +22,7 @@ from sparkpub.review.names import lengths_name
 from sparkpub.review.offered import answers_apart, emptied_queue
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.tables.cells import CELL
-from sparkpub.review.tables.column import Columns, TableRow, columns, shared, table_of
+from sparkpub.review.tables.column import Columns, TableRow, columns, shared, table
 
 LIMITS_SECONDS = (2.0, 5.0, 10.0)
 """How long users may wait for the first token."""
@@ -114,7 +114,7 @@ def capacities(
                 found += [about | _at_limit(rising, limit) for limit in LIMITS_SECONDS]
     for row in found:
         row["load"] = _in_words(row["without_rate"])
-    return table_of(COLUMNS, found)
+    return table(COLUMNS, found)
 
 
 def _at_rates(

@@ -22,17 +22,18 @@ from sparkpub.review.statistics.bootstrap import bootstrap
 from sparkpub.review.statistics.estimate import (
     Estimate,
     Floats,
-    describe,
-    holm,
+    described,
+    mean_of,
     over,
 )
-from sparkpub.review.statistics.order import Units, by_unit, server_blocks
+from sparkpub.review.statistics.order import by_server, by_unit
 from sparkpub.review.statistics.series import trends
 from sparkpub.review.tables.column import (
     Columns,
     Places,
     by_size,
     columns,
+    corrected,
     groups,
     interval,
     shared,
@@ -43,7 +44,7 @@ from sparkpub.review.tables.column import (
 Family = Literal["primary", "secondary"]
 
 CELL = ["campaign", "model", "environment", "workload"]
-_BOOTSTRAP = ("ci95_bootstrap_low", "ci95_bootstrap_high")
+CELL_METRIC = [*CELL, "metric"]
 COLUMNS: Columns = {
     **shared(
         "campaign", "model", "environment", "workload", "metric", "unit", "family"
@@ -108,16 +109,27 @@ def cells(
     """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix. Unless they are
     `resampled`, the bootstrap is empty: it takes a third of the time."""
     rows = in_matrix_order(rows_with_values(runs, include), campaigns)
-    parts = groups(rows, [*CELL, "metric"])
-    if not parts:
-        return table(COLUMNS, {name: [] for name in COLUMNS})
-    about = about_metrics(rows.iloc[[part[0] for part in parts]], campaigns)
-    columns = _described(rows, parts) | about | _members(rows, parts, campaigns)
-    columns["cv_percent"][columns["unit"] == "°C"] = np.nan  # no true zero
-    columns |= _trends(rows, parts, about, campaigns)
-    columns |= dict.fromkeys(_BOOTSTRAP, np.full(len(parts), np.nan))
-    columns |= _resampled(rows, parts) if resampled else {}
-    return table(COLUMNS, columns)
+    parts = groups(rows, CELL_METRIC)
+    found = about_metrics(rows, parts, campaigns).join(_described(rows, parts))
+    found = found.join(_trends(rows, parts, found))
+    primary = found[found["family"] == "primary"]
+    found["trend_p_adjusted"] = corrected(primary, "trend_p_value", ["campaign"])
+    names = texts(rows["run"])
+    found["runs"] = [tuple(names[part]) for part in parts]
+    machines = texts(rows["machine"])
+    several = {name for name, each in campaigns.items() if len(each.machines) > 1}
+    counts = [
+        Counter(machines[part] if campaign in several else ())
+        for part, campaign in zip(parts, found["campaign"], strict=True)
+    ]
+    found["machines"] = list(map(tuple, counts))
+    found["n_by_machine"] = [tuple(count.values()) for count in counts]
+    if resampled:
+        values = rows["value"].to_numpy()
+        ends = by_size([values[part] for part in parts], bootstrap)
+        found = found.join(ends[found["is_independent"]])
+    found.loc[found["unit"] == "°C", "cv_percent"] = np.nan  # no true zero
+    return table(COLUMNS, found)
 
 
 def summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -130,10 +142,8 @@ def summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     them."""
     parts = groups(rows, by)
     first = rows.iloc[[part[0] for part in parts]][list(by)]
-    return pd.concat(
-        [first.reset_index(drop=True), pd.DataFrame(_described(rows, parts))],
-        axis="columns",
-    )
+    found = first.reset_index(drop=True).join(_described(rows, parts))
+    return found.drop(columns="is_independent")
 
 
 def rows_with_values(runs: pd.DataFrame, include: Include) -> pd.DataFrame:
@@ -145,30 +155,29 @@ def in_matrix_order(
     rows: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
 ) -> pd.DataFrame:
     """Rows by their cells in the order of each campaign's matrix, those of a cell in order of time."""
-    order: dict[tuple[str, ...], int] = {}
-    for name, reviewed in campaigns.items():
-        for cell in reviewed.recorded:
-            order[name, *cell] = len(order)
-    places = np.empty(len(rows), dtype=np.int64)
-    columns = [rows[name].to_numpy(object) for name in CELL]
-    for part in groups(rows, CELL):
-        places[part] = order[tuple(column[part[0]] for column in columns)]
+    cells = [
+        (name, *cell) for name, each in campaigns.items() for cell in each.recorded
+    ]
+    order = {cell: place for place, cell in enumerate(cells)}
+    places = pd.MultiIndex.from_frame(rows[CELL]).map(order)
     return rows.iloc[np.argsort(places, kind="stable")]
 
 
 def about_metrics(
-    rows: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
-) -> dict[str, Any]:
-    """What rows are about, by column: cell, metric, unit and family."""
-    about = {name: texts(rows[name]) for name in (*CELL, "metric", "unit")}
-    pairs = list(zip(about["campaign"], about["metric"], strict=True))
-    known = {
-        (name, metric): family_of(
-            campaigns[name].campaign.metrics[metric], campaigns[name]
-        )
-        for name, metric in dict.fromkeys(pairs)
-    }
-    return {**about, "family": np.array([known[pair] for pair in pairs], dtype=object)}
+    rows: pd.DataFrame,
+    parts: Sequence[Places],
+    campaigns: Mapping[str, ReviewedCampaign],
+) -> pd.DataFrame:
+    """What the parts of some rows are about: cell, metric, unit and family, and the `Metric` itself as `of`."""
+    first = rows.iloc[[part[0] for part in parts]]
+    about = first[[*CELL_METRIC, "unit"]].astype(object).reset_index(drop=True)
+    known = {}
+    for name, each in campaigns.items():
+        for metric in each.campaign.metrics.values():
+            known[name, metric.name] = metric, family_of(metric, each)
+    pairs = zip(about["campaign"], about["metric"], strict=True)
+    found = pd.DataFrame([known[pair] for pair in pairs], columns=["of", "family"])
+    return about.join(found)
 
 
 def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
@@ -182,156 +191,84 @@ def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
     if matrix is not None and matrix.primary:
         answers = metric.name in matrix.primary
     elif metric.role == "derived":
-        answers = not any(
-            name in reviewed.campaign.metrics for name in metric.derived_from
-        )
+        answers = not set(metric.derived_from) & reviewed.campaign.metrics.keys()
     else:
         answers = metric.role == "primary"
-    if answers:
-        return "primary"
-    return "secondary"
+    return "primary" if answers else "secondary"
 
 
-def levelled(rows: pd.DataFrame, parts: Sequence[Places]) -> Floats:
-    """The values of rows, the machines of each part brought to one level: from each the distance of its machine's mean
-    from the mean of all is taken. What is left is what varies within machines."""
-    values = rows["value"].to_numpy()
-    found = values.copy()
-    for number, machines in _on_several_machines(rows, parts):
-        for mine in machines:
-            found[mine] += values[parts[number]].mean() - values[mine].mean()
+def levelled(rows: pd.DataFrame, by: Sequence[str]) -> Floats:
+    """The values of rows, the machines of each combination of the columns `by` brought to one level: from each the
+    distance of its machine's mean from the mean of all is taken. What is left is what varies within machines."""
+    of_all, of_machine = (
+        rows.groupby(names, observed=True, dropna=False)["value"].transform("mean")
+        for names in ([*by], [*by, "machine"])
+    )
+    found: Floats = (rows["value"] + (of_all - of_machine)).to_numpy()
     return found
 
 
-def _on_several_machines(
-    rows: pd.DataFrame, parts: Sequence[Places]
-) -> list[tuple[int, list[Places]]]:
-    """The parts whose runs ran on several machines, by number, with the places of each machine, the first one used
-    first."""
-    machines = rows["machine"].cat.codes.to_numpy()
-    found = []
-    for number, part in enumerate(parts):
-        mine = machines[part]
-        if (mine != mine[0]).any():
-            names = dict.fromkeys(mine.tolist())
-            found.append((number, [part[mine == name] for name in names]))
-    return found
-
-
-def _on_shared_servers(
-    rows: pd.DataFrame, parts: Sequence[Places]
-) -> list[tuple[int, Units]]:
-    """The parts of which several runs were served by one server, by number, and their runs by server."""
-    servers = texts(rows["server"])
-    if not servers.any():
-        return []
-    units = [
-        (number, server_blocks(servers[part])) for number, part in enumerate(parts)
-    ]
-    return [(number, each) for number, each in units if each]
-
-
-def _described(rows: pd.DataFrame, parts: Sequence[Places]) -> dict[str, Any]:
-    """The columns of `summary` for each part of the rows."""
+def _described(rows: pd.DataFrame, parts: Sequence[Places]) -> pd.DataFrame:
+    """The columns of `summary` for each part of the rows, and whether its runs are independent: on one machine, and
+    each with its server."""
     values = rows["value"].to_numpy()
+    servers, machines = texts(rows["server"]), rows["machine"].cat.codes.to_numpy()
     samples = [values[part] for part in parts]
-    columns = by_size(samples, describe)
-    for number, units in _on_shared_servers(rows, parts):
-        between = describe(by_unit(samples[number][np.newaxis], units))
-        for name in ("ci95_low", "ci95_high", "n_effective", "error", "df"):
-            columns[name][number] = between[name][0]
-        columns["autocorrelation"][number] = np.nan
-    for number, machines in _on_several_machines(rows, parts):
-        for name, value in _over_machines([values[mine] for mine in machines]).items():
-            columns[name][number] = value
-    return columns
+    units = [
+        by_unit(sample, by_server(servers[part])) if any(servers[part]) else sample
+        for sample, part in zip(samples, parts, strict=True)
+    ]
+    found = by_size(samples, described).join(by_size(units, mean_of))
+    found["is_independent"] = found["n"] == list(map(len, units))
+    for number, part in enumerate(parts):
+        if len(names := dict.fromkeys(machines[part].tolist())) > 1:
+            within = [values[part[machines[part] == name]] for name in names]
+            for name, value in _over_machines(within).items():
+                found.loc[number, name] = value
+            found.loc[number, "is_independent"] = False
+    found.loc[~found["is_independent"], "autocorrelation"] = np.nan
+    mean = found["mean"].abs()
+    found["cv_percent"] = 100 * found["sd"] / mean.where(mean > 0)
+    # At least one value lies wholly above the percentile.
+    found["p95_supported"], found["p99_supported"] = found["n"] > 20, found["n"] > 100
+    return found
 
 
 def _over_machines(within: Sequence[Floats]) -> dict[str, Any]:
     """What the values of several machines show, where each machine counts once; `within` are those of each, in run
     order. There is no interval where one of them has none."""
-    parts = [describe(values[np.newaxis]) for values in within]
-    known = [
-        Estimate(*(part[name].item() for name in ("mean", "error", "df")))
-        for part in parts
-        if not np.isnan(part["ci95_low"]).any()
-    ]
+    parts = [mean_of(values[np.newaxis]) for values in within]
     mean = Estimate(np.concatenate(within).mean(), np.nan, np.nan)
-    if len(known) == len(parts):
+    if not any(np.isnan(part["ci95_low"][0]) for part in parts):
+        known = [
+            Estimate(values.mean(), part["error"][0], part["df"][0])
+            for values, part in zip(within, parts, strict=True)
+        ]
         mean = over(known)
     low, high = mean.ends()
     # Of n runs n - 1 distances from their machine's mean are free.
     apart = np.concatenate([values - values.mean() for values in within])
     df = len(apart) - len(within)
-    sd = np.sqrt((apart**2).sum() / df) if df else np.nan
     return {
         "mean": mean.value,
-        "sd": sd,
-        "cv_percent": 100 * sd / abs(mean.value) if mean.value else np.nan,
+        "sd": np.sqrt((apart**2).sum() / df) if df else np.nan,
         "ci95_low": low,
         "ci95_high": high,
-        "autocorrelation": np.nan,
-        "n_effective": sum(part["n_effective"].item() for part in parts),
+        "n_effective": sum(part["n_effective"][0] for part in parts),
         "error": mean.error,
         "df": mean.df,
     }
 
 
-def _members(
-    rows: pd.DataFrame,
-    parts: Sequence[Places],
-    campaigns: Mapping[str, ReviewedCampaign],
-) -> dict[str, list[tuple[Any, ...]]]:
-    """The runs of each cell and, in a campaign that ran on several machines, its machines."""
-    runs, machines, names = (
-        texts(rows[name]) for name in ("run", "machine", "campaign")
-    )
-    several = {
-        name for name, reviewed in campaigns.items() if len(reviewed.machines) > 1
-    }
-    each = [
-        Counter(machines[part] if names[part[0]] in several else ()) for part in parts
-    ]
-    return {
-        "runs": [tuple(runs[part]) for part in parts],
-        "machines": [tuple(counts) for counts in each],
-        "n_by_machine": [tuple(counts.values()) for counts in each],
-    }
-
-
-def _resampled(rows: pd.DataFrame, parts: Sequence[Places]) -> dict[str, Any]:
-    """The bootstrap-t intervals of cells whose runs are independent: on one machine, and each with its server."""
-    values = rows["value"].to_numpy()
-    found = by_size([values[part] for part in parts], bootstrap)
-    apart = (*_on_several_machines(rows, parts), *_on_shared_servers(rows, parts))
-    for column in found.values():
-        column[[number for number, _ in apart]] = np.nan
-    return found
-
-
 def _trends(
-    rows: pd.DataFrame,
-    parts: Sequence[Places],
-    about: Mapping[str, Any],
-    campaigns: Mapping[str, ReviewedCampaign],
-) -> dict[str, Any]:
-    """The trend of primary metrics and of memory in run order, within machines, and its p-values with Holm's correction
-    over the primary metrics of each campaign."""
-    names = zip(about["campaign"], about["metric"], strict=True)
-    memory = [campaigns[name].campaign.metrics[of].memory_of for name, of in names]
-    primary = about["family"] == "primary"
-    is_memory = np.array([of is not None for of in memory], dtype=bool)
-    wanted = np.flatnonzero(primary | is_memory).tolist()
-    values = levelled(rows, parts)
+    rows: pd.DataFrame, parts: Sequence[Places], about: pd.DataFrame
+) -> pd.DataFrame:
+    """The trend of primary metrics and of memory in run order, within machines."""
+    is_primary = about["family"] == "primary"
+    is_memory = np.array([metric.memory_of is not None for metric in about["of"]])
+    wanted = np.flatnonzero(is_primary | is_memory).tolist()
+    values = levelled(rows, CELL_METRIC)
     found = by_size([values[parts[number]] for number in wanted], trends)
-    columns = {}
-    for name in ("n", "slope", "p_value", "inflation", "p_adjusted"):
-        column = columns[f"trend_{name}"] = np.full(len(parts), np.nan)
-        if name in found:
-            column[wanted] = found[name]
-    columns["trend_n"][wanted] = [len(parts[number]) for number in wanted]
-    for campaign in dict.fromkeys(about["campaign"]):
-        mine = np.flatnonzero(primary & (about["campaign"] == campaign))
-        p_values = columns["trend_p_value"][mine]
-        columns["trend_p_adjusted"][mine] = holm(p_values)
-    return columns
+    found = found.set_axis(wanted).add_prefix("trend_").reindex(about.index)
+    found["trend_n"] = about["n"].where(is_primary | is_memory)
+    return found

@@ -2,15 +2,15 @@
 groups of its rows, for code that describes them together."""
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import isnan
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from sparkpub.review.statistics.estimate import holm
 
 ColumnKind = Literal["text", "integer", "count", "number", "boolean", "answer", "list"]
 """`count` is an integer, and `answer` a boolean, that may be missing."""
@@ -71,26 +71,11 @@ def interval(**meanings: str) -> dict[str, Column]:
     return found
 
 
-def table(columns: Columns, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """A table of these columns, in their order and with their types."""
-    series = {}
-    for name, column in columns.items():
-        series[name] = pd.Series(values[name], dtype=_DTYPES[column.kind])
-    return pd.DataFrame(series)
-
-
-def table_of(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """The same from rows that have these columns, among others. Rows that are made one by one are never there all at
-    once, which would take several times the room of the table."""
-    values: dict[str, list[Any]] = {name: [] for name in columns}
-    for row in rows:
-        for name, column in values.items():
-            stem, _, end = name.rpartition("_")
-            if name in row:
-                column.append(row[name])
-            else:  # an end of an interval
-                column.append(None if row[stem] is None else row[stem][end == "high"])
-    return table(columns, values)
+def table(columns: Columns, values: Any) -> pd.DataFrame:
+    """A table of these columns, in their order and with their types, from what a DataFrame is made of (a list of rows,
+    columns by name, another table), which may have others, too."""
+    types = {name: _DTYPES[column.kind] for name, column in columns.items()}
+    return pd.DataFrame(values, columns=[*types]).astype(types)
 
 
 def rows(table: pd.DataFrame) -> list[TableRow]:
@@ -103,23 +88,20 @@ def rows(table: pd.DataFrame) -> list[TableRow]:
     for column in table:
         name = str(column)
         stem, _, end = name.rpartition("_")
-        if end == "low" and f"{stem}_high" in table:
-            ends = zip(_plain(table[name]), _plain(table[f"{stem}_high"]), strict=True)
+        values = [
+            None if value is pd.NA or value != value else value  # noqa: PLR0124 - NaN
+            for value in table[column].tolist()
+        ]
+        if end == "high" and stem in members:
+            ends = zip(members[stem], values, strict=True)
             members[stem] = [None if low is None else (low, high) for low, high in ends]
-        elif end != "high" or f"{stem}_low" not in table:
-            members[name] = _plain(table[name])
-    if {"model", "environment", "workload"} <= members.keys():
-        parts = (members[axis] for axis in ("model", "environment", "workload"))
-        members["cell"] = list(zip(*parts, strict=True))
+        else:
+            members[stem if end == "low" else name] = values
+    axes = ("model", "environment", "workload")
+    if members.keys() >= set(axes):
+        members["cell"] = list(zip(*(members[axis] for axis in axes), strict=True))
     row = namedtuple("row", members)  # type: ignore[misc]
     return list(map(row._make, zip(*members.values(), strict=True)))
-
-
-def rows_by(table: pd.DataFrame, columns: Sequence[str]) -> Iterator[list[TableRow]]:
-    """The rows that share their values in these columns, in the order first met."""
-    each = rows(table)
-    for places in groups(table, columns):
-        yield [each[place] for place in places]
 
 
 Places = NDArray[np.int64]
@@ -132,27 +114,25 @@ def groups(table: pd.DataFrame, by: Sequence[str]) -> list[Places]:
         return []
     grouped = table.groupby(list(by), observed=True, sort=False, dropna=False)
     numbers = grouped.ngroup().to_numpy()
-    ordered = np.argsort(numbers, kind="stable")
-    ends = [0, *np.cumsum(np.bincount(numbers)).tolist()]
-    return [ordered[first:last] for first, last in pairwise(ends)]
+    ends = np.cumsum(np.bincount(numbers))
+    return np.split(np.argsort(numbers, kind="stable"), ends[:-1])
 
 
 def by_size(
     samples: Sequence[NDArray[Any]],
     describe: Callable[[NDArray[Any]], Mapping[str, NDArray[Any]]],
-) -> dict[str, NDArray[Any]]:
+) -> pd.DataFrame:
     """The columns that `describe` makes of samples of one size, each a row of what it is given, for samples of any
     sizes: those of one are described at once."""
-    columns: dict[str, NDArray[Any]] = {}
-    sizes = np.array(list(map(len, samples)), dtype=np.int64)
+    if not samples:
+        return pd.DataFrame(describe(np.empty((0, 1))))
+    found = []
+    sizes = np.array(list(map(len, samples)))
     for size in np.unique(sizes):
         places = np.flatnonzero(sizes == size).tolist()
-        same = np.stack([samples[place] for place in places])
-        for name, column in describe(same).items():
-            if name not in columns:
-                columns[name] = np.empty(len(sizes), dtype=column.dtype)
-            columns[name][places] = column
-    return columns
+        same = describe(np.stack([samples[place] for place in places]))
+        found.append(pd.DataFrame(same, index=places))
+    return pd.concat(found).sort_index()
 
 
 def texts(column: "pd.Series[Any]") -> Any:
@@ -161,10 +141,9 @@ def texts(column: "pd.Series[Any]") -> Any:
     return np.array(known, dtype=object)[column.cat.codes]
 
 
-def _plain(column: "pd.Series[Any]") -> list[Any]:
-    """The values of a column as Python has them, None where there is none."""
-    if column.dtype == np.float64:
-        return [None if isnan(value) else value for value in column.tolist()]
-    values = column.astype(object)
-    found: list[Any] = values.where(column.notna(), None).tolist()
-    return found
+def corrected(
+    found: pd.DataFrame, name: str, families: Sequence[str]
+) -> "pd.Series[float]":
+    """Holm's correction of the p-values in a column within each combination of the columns `families`."""
+    by = found.groupby([*families], observed=True, sort=False, dropna=False)
+    return by[name].transform(lambda p: pd.Series(holm(p.to_numpy()), p.index, float))

@@ -11,7 +11,7 @@ import pandas as pd
 from sparkpub.review.checks.spread import HIGH_VARIATION_PERCENT
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.estimate import DETECTABLE_PERCENT, WANTED_POWER
-from sparkpub.review.tables.column import Columns, TableRow, columns, rows, table_of
+from sparkpub.review.tables.column import Columns, TableRow, columns, rows, table
 from sparkpub.review.tables.over import REPEAT_PERCENT
 
 COLUMNS: Columns = {
@@ -58,15 +58,15 @@ def criteria(
             about = (campaign.name, "repeatability", None, None)
             found.append((*about, None, REPEAT_PERCENT, None, why))
     found += map(_completeness, data)
-    return table_of(COLUMNS, (dict(zip(COLUMNS, row, strict=True)) for row in found))
+    return table(COLUMNS, found)
 
 
 _Criterion = tuple[Any, ...]
 """A row of the table."""
 
 
-def _primary(table: pd.DataFrame) -> list[TableRow]:
-    return rows(table[table["family"] == "primary"])
+def _primary(found: pd.DataFrame) -> list[TableRow]:
+    return rows(found[found["family"] == "primary"])
 
 
 def _variation(row: TableRow) -> _Criterion:

@@ -22,33 +22,28 @@ from sparkpub.review.statistics.estimate import (
     spread,
 )
 from sparkpub.review.tables import reasons
-from sparkpub.review.tables.cells import (
-    CELL,
-    about_metrics,
-    in_matrix_order,
-    rows_with_values,
-)
+from sparkpub.review.tables.cells import rows_with_values
 from sparkpub.review.tables.column import (
     Columns,
     TableRow,
     columns,
     groups,
     interval,
-    rows_by,
+    rows,
     shared,
-    table_of,
-    texts,
+    table,
 )
 from sparkpub.review.tables.comparisons import (
     FIGURES,
-    AskedComparison,
     Margin,
-    adjusted,
-    compare_pairs,
+    difference,
     effects,
     estimate,
-    estimate_percent,
+    figured,
+    judged,
     over_machines,
+    pairs_of,
+    with_margins,
 )
 
 MEMORY_UNIT = "GiB"
@@ -57,14 +52,6 @@ REPEAT_PERCENT = 5.0
 """The methodology's margin for a repeated campaign."""
 _COMPARED = ["model", "workload", "metric", "baseline", "candidate"]
 """What makes two rows the same comparison, whatever the campaign."""
-_SPREAD = (
-    "between_sd",
-    "i2_percent",
-    "q",
-    "heterogeneity_p",
-    "prediction95_low",
-    "prediction95_high",
-)
 _ABOUT = shared("campaign", "model", "workload", "metric", "unit", "family")
 POOLED: Columns = {
     **shared("campaign", "metric", "unit", "family", "baseline", "candidate"),
@@ -151,43 +138,35 @@ REPLICATIONS: Columns = {
 
 def pooled(comparisons: pd.DataFrame) -> pd.DataFrame:
     """Every metric over the cells of a campaign, where there are several cells to pool."""
-    by = ["campaign", "metric", "baseline", "candidate"]
-    return table_of(
-        POOLED,
-        (
-            row
-            for cells in rows_by(comparisons, by)
-            if (row := _pooled(cells)) is not None
-        ),
-    )
-
-
-def _pooled(cells: Sequence[TableRow]) -> dict[str, Any] | None:
-    first = cells[0]
-    absolute = first.unit == MEMORY_UNIT
-    known = of_cells(cells, percent=not absolute)
-    if not known:
-        return None
-    together = over(known)
-    return {
-        **first._asdict(),
-        **spread(known),
-        "cells": len(known),
-        "left_out": len(cells) - len(known),
-        "unit": first.unit if absolute else "%",
-        "effect": together.value,
-        "ci95_effect": together.interval(),
-        "error": together.error,
-        "df": together.df,
-        "t": together.value / together.error,
-        "p_value": float(together.p_value),
-    }
+    found = []
+    for part in groups(comparisons, ["campaign", "metric", "baseline", "candidate"]):
+        cells = rows(comparisons.iloc[part])
+        absolute = cells[0].unit == MEMORY_UNIT
+        known = of_cells(cells, percent=not absolute)
+        if not known:
+            continue
+        together = over(known)
+        low, high = together.ends()
+        pool = {
+            "cells": len(known),
+            "left_out": len(cells) - len(known),
+            "unit": cells[0].unit if absolute else "%",
+            "effect": together.value,
+            "ci95_effect_low": low,
+            "ci95_effect_high": high,
+            "error": together.error,
+            "df": together.df,
+            "t": together.value / together.error,
+            "p_value": together.p_value,
+        }
+        found.append(cells[0]._asdict() | spread(known) | pool)
+    return table(POOLED, found)
 
 
 def of_cells(found: Iterable[TableRow], *, percent: bool) -> list[Estimate]:
     """What comparisons show, for `over`: in percent of their baselines or in their unit. Cells worth fewer than four
     runs are left out; empty for fewer than two, or where one has no spread at all."""
-    estimates = map(estimate_percent if percent else estimate, found)
+    estimates = [estimate(row, percent=percent) for row in found]
     known = [one for one in estimates if one and one.df >= MINIMUM_RUNS - 1]
     is_enough = len(known) > 1 and all(one.error > 0 for one in known)
     return known if is_enough else []
@@ -200,29 +179,22 @@ def repeats(
     include: Include = "counted",
 ) -> pd.DataFrame:
     """Each cell of a table of runs against the same cell of an earlier campaign, whose runs are there, too."""
-    rows = in_matrix_order(rows_with_values(runs, include), campaigns)
-    parts = groups(rows, [*CELL, "metric"])
-    about = about_metrics(rows.iloc[[part[0] for part in parts]], campaigns)
-    names = ("model", "environment", "workload", "metric")
-    keys = list(zip(*map(about.get, names), strict=True))
-    earlier, later = dict[Any, int](), dict[Any, int]()
-    for number, campaign in enumerate(about["campaign"]):
-        (earlier if campaign == against else later)[keys[number]] = number
-    pairs = [(earlier[key], later[key]) for key in later if key in earlier]
+    pairs, sides = pairs_of(
+        rows_with_values(runs, include),
+        campaigns,
+        lambda cells: cells["campaign"] == against,
+        same=["model", "environment", "workload", "metric"],
+    )
+    if not sides:
+        return table(REPEATS, [])
+    found = []
+    for one, other in sides:
+        digests = {*one["specification"], *other["specification"]}
+        same = None if "" in digests else len(digests) == 1
+        found.append(difference(one, other, "mixed") | {"same_specification": same})
     margin = Margin(REPEAT_PERCENT, declared=False)
-    asked = []
-    for one, other in pairs:
-        data = campaigns[about["campaign"][other]].campaign
-        metric = data.metrics[about["metric"][other]]
-        asked.append(AskedComparison((parts[one], parts[other]), metric, margin))
-    found = compare_pairs(rows, asked, declared="as-published")
-    specifications = texts(rows["specification"])
-    for (one, other), row in zip(pairs, found, strict=True):
-        vars(row).update({name: column[other] for name, column in about.items()})
-        row.against = against
-        same = {*specifications[parts[one]], *specifications[parts[other]]}
-        row.same_specification = None if "" in same else len(same) == 1
-    return table_of(REPEATS, map(vars, adjusted(found)))
+    about = with_margins(pairs.assign(against=against), [margin] * len(pairs))
+    return table(REPEATS, judged(figured(about.join(pd.DataFrame(found))), ["family"]))
 
 
 def sessions(comparisons: pd.DataFrame, alone: Mapping[str, str]) -> pd.DataFrame:
@@ -235,45 +207,43 @@ def sessions(comparisons: pd.DataFrame, alone: Mapping[str, str]) -> pd.DataFram
 
 def replications(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Every comparison that two machines or sessions of a table made at least, together, in the order first met."""
-    found = []
-    for table in tables:
-        several = table[table.duplicated(_COMPARED, keep=False)]
-        each = list(rows_by(several, _COMPARED))
-        overall = adjusted([_over(same) for same in each])
-        found += [_replication(*both) for both in zip(each, overall, strict=True)]
-    return table_of(REPLICATIONS, found)
-
-
-def _over(same: Sequence[TableRow]) -> TableRow:
-    """The comparison over some sessions, p-values uncorrected; it is called after the first of them."""
-    first = same[0]
-    found = over_machines(same)
-    for name in (*_ABOUT, "baseline", "candidate"):
-        setattr(found, name, getattr(first, name))
-    return found
+    found: list[dict[str, Any]] = []
+    for each in tables:
+        several = each[each.duplicated(_COMPARED, keep=False)]
+        sessions = [rows(several.iloc[part]) for part in groups(several, _COMPARED)]
+        if sessions:
+            # It is called after the first of them.
+            together = pd.DataFrame(
+                {**same[0]._asdict(), "direction": "neither"} | over_machines(same)
+                for same in sessions
+            )
+            ratios = [name for name in together.columns if "ratio" in name]
+            together = judged(figured(together.drop(columns=ratios)), ["family"])
+            found += map(_replication, sessions, rows(together))
+    return table(REPLICATIONS, found)
 
 
 def _replication(same: Sequence[TableRow], overall: TableRow) -> dict[str, Any]:
     """What several sessions show together, by column."""
     verdicts = tuple(row.verdict for row in same)
     known = effects(same)
-    between: dict[str, Any] = dict.fromkeys(_SPREAD)
-    between |= spread(known) if known else {}
+    between: dict[str, Any] = dict(spread(known)) if known else {}
     effect, unit, scale = overall.difference, overall.unit, 1.0
     if overall.difference_percent is not None:
         effect, unit = overall.difference_percent, "%"
         scale = 100 / abs(overall.mean_baseline)
-    interval = overall.ci95_difference
+    low, high = overall.ci95_difference or (None, None)
     word = "machine" if len({row.machine for row in same}) == len(same) else "session"
-    said = replication(overall.verdict, verdicts, between["heterogeneity_p"])
+    said = replication(overall.verdict, verdicts, between.get("heterogeneity_p"))
     return {
-        **vars(overall),
+        **overall._asdict(),
         **between,
         "campaigns": tuple(dict.fromkeys(row.campaign for row in same)),
         "machines": len(same),
         "effect": effect,
         "effect_unit": unit,
-        "ci95_effect": interval and tuple(scale * end for end in interval),
+        "ci95_effect_low": low and scale * low,
+        "ci95_effect_high": high and scale * high,
         "verdicts": verdicts,
         "replication": said,
         "why": reasons.of_replication(overall, said, verdicts, known, word),

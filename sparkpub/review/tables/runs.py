@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import union_categoricals
 
 from sparkpub.plan.requested import load_of
 from sparkpub.record.derived import derived
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.setup import setup_of
-from sparkpub.review.tables.column import Columns, columns, shared, table, table_of
+from sparkpub.review.tables.column import Columns, columns, shared, table
 
 COLUMNS: Columns = {
     **columns(
@@ -100,16 +99,7 @@ def runs(campaign: CampaignData, excluded: Mapping[str, str]) -> pd.DataFrame:
 
 def of_all(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The tables of several campaigns as one, a campaign after the other."""
-    if len(tables) == 1:
-        return tables[0]
-    if not tables:
-        return table_of(COLUMNS, [])
-    columns: dict[str, Any] = {}
-    for name, column in COLUMNS.items():
-        parts = [part[name] for part in tables]
-        join = union_categoricals if column.kind == "text" else np.concatenate
-        columns[name] = join(parts)
-    return table(COLUMNS, columns)
+    return table(COLUMNS, pd.concat(tables, ignore_index=True) if tables else [])
 
 
 def _about(

@@ -2,22 +2,16 @@
 
 import pytest
 
-from sparkpub.review.statistics.growth import BEND, Shape, growth, slope
+from sparkpub.review.statistics.growth import BEND, Shape, growth
 
 DOUBLED = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-
-
-@pytest.mark.parametrize("power", [-1.0, 0.5, 2.0])
-def test_the_slope_of_a_power_law_is_its_power(power: float) -> None:
-    found = growth([(x, 3 * x**power) for x in (8.0, 1.0, 2.0, 4.0)])
-    assert (found.slope, found.factor) == pytest.approx((power, 8**power))
-    assert found.knee is None
-    assert slope((0, 1), (2, 2)) is slope((1, 1), (2, -1)) is None  # no logarithm
 
 
 @pytest.mark.parametrize(
     ("values", "knee", "shape", "before"),
     [
+        # A power law bends nowhere.
+        ([x**-1.5 for x in DOUBLED], None, "falls", "falls"),
         # In proportion up to 8 and level from there on, and the other way round.
         ([min(x, 8.0) for x in DOUBLED], 3, "grows", "grows"),
         ([max(x, 8.0) for x in DOUBLED], 3, "grows", "level"),
@@ -38,11 +32,3 @@ def test_shape_and_knee(
 ) -> None:
     found = growth(list(zip(DOUBLED, values, strict=False)))
     assert (found.knee, found.shape, found.shape_before_knee) == (knee, shape, before)
-
-
-@pytest.mark.parametrize("points", [[(1, 1)], [(1, 1), (2, 1), (2, 3)]])
-def test_growth_needs_two_points_at_an_x_of_their_own(
-    points: list[tuple[float, float]],
-) -> None:
-    with pytest.raises(ValueError, match="two points or more"):
-        growth(points)

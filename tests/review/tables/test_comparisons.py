@@ -4,6 +4,7 @@ wrong sentence on the site."""
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -12,14 +13,13 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import deciding_level
-from sparkpub.review.tables.column import TableRow
+from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.review.tables.comparisons import (
     Margin,
-    adjusted,
     compare,
     deciding,
     estimate,
-    estimate_percent,
+    judged,
 )
 from tests.review.statistics.campaigns import a_campaign
 from tests.review.statistics.samples import apart
@@ -114,7 +114,7 @@ def test_blocks_are_confounded_whatever_the_figures_and_still_described() -> Non
     )
     assert None not in (found.ci95_difference, found.ci95_ratio)
     assert found.why.startswith("The environments ran in separate blocks of time")
-    assert (estimate(found), estimate_percent(found)) == (None, None)
+    assert (estimate(found), estimate(found, percent=True)) == (None, None)
 
 
 @pytest.mark.parametrize("container", [FASTER, NEAR])
@@ -224,22 +224,16 @@ def test_what_a_verdict_rests_on_is_said(found: TableRow, said: str) -> None:
 
 def test_adjusted_p_values_decide() -> None:
     """A difference, and an equivalence, that hold alone with p between 0.005 and 0.05 do not in a family of ten."""
+    shifted = [value + 1.75 for value in NATIVE]
+    fine, wide = Margin(0.01, declared=True), Margin(1.6, declared=True)
     for row, said in (
-        (
-            compared(
-                NATIVE,
-                [value + 1.75 for value in NATIVE],
-                margin=Margin(0.01, declared=True),
-            ),
-            "higher",
-        ),
-        (compared(NATIVE, NEAR, margin=Margin(1.6, declared=True)), "equivalent"),
+        (compared(NATIVE, shifted, margin=fine), "higher"),
+        (compared(NATIVE, NEAR, margin=wide), "equivalent"),
     ):
         assert row.verdict == said
-        rows = [type(row)(**vars(row), family="primary") for _ in range(10)]
-        assert {(one.verdict, "adjusted p" in one.why) for one in adjusted(rows)} == {
-            ("undecided", True)
-        }
+        ten = rows(judged(pd.DataFrame([row._asdict() for _ in range(10)]), ["unit"]))
+        said_of_ten = {(one.verdict, "adjusted p" in one.why) for one in ten}
+        assert said_of_ten == {("undecided", True)}
 
 
 def test_readings_without_spread_claim_no_more_than_their_rounding() -> None:
@@ -303,7 +297,8 @@ def test_the_estimate_of_a_comparison_has_the_error_of_its_test() -> None:
     a, b = apart(generator.normal(200, 1, 9)), apart(generator.normal(203, 1, 12))
     row = compared(a, b)
     error = (b.mean() - a.mean()) / stats.ttest_ind(b, a, equal_var=False).statistic
-    for found, scale in ((estimate(row), 1.0), (estimate_percent(row), 100 / a.mean())):
+    for percent, scale in ((False, 1.0), (True, 100 / a.mean())):
+        found = estimate(row, percent=percent)
         assert found is not None
         expected = scale * (b.mean() - a.mean()), scale * error
         assert (found.value, found.error) == pytest.approx(expected)
