@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from sparkpub.plan.requested import load_of
@@ -73,28 +72,24 @@ COLUMNS: Columns = {
 def runs(campaign: CampaignData, excluded: Mapping[str, str]) -> pd.DataFrame:
     """Every recorded run of a campaign, in the order in which they ran: the metrics of its record, and those that
     follow from them. `excluded` maps runs that are not in the figures to the reason."""
-    about, measured, lengths = [], [], []
-    for record in campaign.records:
-        found: list[tuple[Any, ...]] = [
-            (name, metric.value, metric.source, metric.reason)
+    measured: list[tuple[Any, ...]] = []
+    for number, record in enumerate(campaign.records):
+        measured += [
+            (number, name, metric.value, metric.source, metric.reason)
             for name, metric in record.metrics.items()
         ]
-        found += [
-            (name, value, "derived", None) for name, value in derived(record).items()
+        measured += [
+            (number, name, value, "derived", None)
+            for name, value in derived(record).items()
         ]
-        about.append(_about(record, campaign, excluded))
-        measured += [(*each, campaign.metrics[each[0]].unit) for each in found]
-        lengths.append(len(found))
-    names = ("metric", "value", "source", "reason", "unit")
-    columns = {
-        name: _column(name, [each[place] for each in measured])
-        for place, name in enumerate(names)
-    }
-    for name in COLUMNS.keys() - {*names, "counts"}:
-        columns[name] = _column(name, [each[name] for each in about]).repeat(lengths)
-    value = pd.Series(columns["value"], dtype="float64")
-    columns["counts"] = value.notna() & pd.isna(columns["excluded"])
-    return table(COLUMNS, columns)
+    names = ["number", "metric", "value", "source", "reason"]
+    found = pd.DataFrame(measured, columns=names)
+    found["unit"] = [campaign.metrics[name].unit for name in found["metric"]]
+    about = [_about(record, campaign, excluded) for record in campaign.records]
+    of_run = [name for name in COLUMNS if name not in {*found, "counts"}]
+    found = found.join(pd.DataFrame(about, columns=of_run), on="number")
+    found["counts"] = found["value"].notna() & found["excluded"].isna()
+    return table(COLUMNS, found)
 
 
 def of_all(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -142,12 +137,3 @@ def _server(record: Record) -> str | None:
     if name is None:
         return None
     return f"{record.machine.id or ''}/{name}"
-
-
-def _column(name: str, values: list[Any]) -> Any:
-    """A column of the table. Text is held once, however often it stands there."""
-    if COLUMNS[name].kind != "text":
-        return np.array(values)
-    codes, texts = pd.factorize(pd.Series(values, dtype="object"))
-    # A column without text is one of text, too, so that those of several campaigns can be joined.
-    return pd.Categorical.from_codes(codes, pd.Index(texts, dtype="str"))
