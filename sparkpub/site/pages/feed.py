@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 
 from sparkpub.site.pages import campaign_page
 from sparkpub.site.pages.blog import Post
@@ -41,7 +42,7 @@ def feed(
             title, href = campaign.info.title, f"campaigns/{campaign.name}/"
             entry = FeedEntry(title, href, starts[0], starts[-1], said)
             entries.append(replace(entry, categories=("campaign",)))
-    for post in posts:
+    for post in reversed(posts):  # of one time the last one comes first
         entries.append(
             FeedEntry(
                 post.title,
@@ -53,7 +54,7 @@ def feed(
                 post.names("categories", "tags"),
             )
         )
-    entries.sort(key=lambda entry: (entry.updated, entry.href), reverse=True)
+    entries.sort(key=attrgetter("updated"), reverse=True)
     text = templates.text("feed.xml.j2", entries=entries, options=publication.options)
     return _FORBIDDEN.sub("", text).encode()
 

@@ -10,7 +10,7 @@ from sparkpub.record.text import listed
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site import sentences
 from sparkpub.site.cache import Cache
-from sparkpub.site.content import SITE_CARD, Picture
+from sparkpub.site.content import SITE_CARD
 from sparkpub.site.figures.draw import as_png
 from sparkpub.site.pages.blog import Post, campaigns_behind
 from sparkpub.site.pages.templating import Templates
@@ -29,9 +29,9 @@ class Box:
     note: str = ""
 
 
-def of_campaign(campaign: CampaignData) -> Picture:
-    """The preview picture of a campaign, for its page and those of its runs."""
-    return Picture(f"cards/{campaign.name}.png", campaign.info.title)
+def card(campaign: CampaignData) -> str:
+    """The preview picture of a campaign, from the root of the site."""
+    return f"cards/{campaign.name}.png"
 
 
 def pictures(
@@ -42,7 +42,7 @@ def pictures(
     found = {SITE_CARD: _card(templates, name, _totals(publication), name, cache)}
     for campaign in publication.campaigns:
         boxes = _boxes(publication, campaign)
-        found[of_campaign(campaign).address] = _card(
+        found[card(campaign)] = _card(
             templates, campaign.info.title, boxes, name, cache
         )
     for post in series:
