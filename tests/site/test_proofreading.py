@@ -196,7 +196,7 @@ UNREADABLE: dict[str, tuple[str, str, int, str]] = {
     ),
     "a tag": ("x.md", "---\ntags: ['<b>']\n---\n", 2, "is not of the form"),
     "no day": ("blog/posts/x.md", "---\ndate: soon\n---\n", 2, "invalid isoformat"),
-    "no date": ("blog/posts/x.md", "# A post\n", 1, "needs front matter"),
+    "no date": ("blog/posts/x.md", "# A post\n", 1, "needs front matter with a date"),
     "an address of its own": (
         "blog/posts/x.md",
         POST.format("slug: ../x"),
