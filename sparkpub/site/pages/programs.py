@@ -42,7 +42,7 @@ def explorer(
     across, up = metrics[0], _beside(rows, metrics)
     columns = _columns(rows, metrics)
     titles = {one.name: one.info.title for one in publication.campaigns}
-    fields = {axis: sorted({row[axis] for row in rows}) for axis in FIELDS}
+    fields = {axis: _values(rows, axis, titles) for axis in FIELDS}
     # What is special about one of several environments has no room in a legend of all campaigns.
     called = {name: parts_of(name)[0] for name in fields["environment"]}
     figure = explore.figure(rows, across, up, called)
@@ -68,6 +68,15 @@ def explorer(
         "first": rows[:FIRST],
         "count": len(rows),
     }
+
+
+def _values(
+    rows: Sequence[ProgramRow], axis: str, titles: Mapping[str, str]
+) -> dict[str, str]:
+    """What readers can tick, by value: of campaigns their titles, of the others what stands in the rows."""
+    called = titles if axis == "campaign" else {}
+    found = {row[axis]: called.get(row[axis], row[axis]) for row in rows}
+    return dict(sorted(found.items(), key=lambda item: item[1].casefold()))
 
 
 def _columns(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Sequence[Metric]:

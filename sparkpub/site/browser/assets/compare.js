@@ -48,7 +48,7 @@ function cell(name, row, first) {
 
 /** The rows side by side, each with its difference from the first. */
 function table(rows, root) {
-  const heads = head('', ...rows.map((row) => row.model));
+  const heads = head('Figure', ...rows.map((row) => row.model));
   for (const [index, row] of rows.entries()) {
     const link = make('a', {href: root + row.href, textContent: row.model});
     heads.rows[0].cells[index + 1].replaceChildren(link, make('small', {textContent: `${row.recipe}; ${row.load}`}));
@@ -83,6 +83,4 @@ export async function start(form) {
   form.addEventListener('submit', (event) => event.preventDefault());
   form.addEventListener('change', () => show(false));
   show(true);
-  form.hidden = false;
-  place.hidden = false;
 }
