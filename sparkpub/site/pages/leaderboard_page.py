@@ -217,7 +217,7 @@ def notes(board: Board) -> list[str]:
 def _repetitions(records: Iterable[Record]) -> str:
     """` of 3 repetitions`, where all means are over as many; else empty."""
     spreads = [record.spreads.get("output_throughput_tok_s") for record in records]
-    known = {one.repetitions for one in spreads if one is not None} - {None}
+    known = {one.repetitions or 0 for one in spreads if one is not None} - {0}
     return f" of {counted(known.pop(), 'repetition')}" if len(known) == 1 else ""
 
 
