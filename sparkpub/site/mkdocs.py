@@ -38,7 +38,6 @@ from sparkpub.site import manual, stamp
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
-    POSTS,
     SHELL,
     SITE_CARD,
     File,
@@ -207,7 +206,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             elif uri.endswith(".md"):
                 pages = Path(config.docs_dir).relative_to(self._folder(config))
                 known.edit_uri = f"../{(pages / uri).as_posix()}"
-        self._order_posts(files)
         self._blocks = {
             key: html
             for page in self._pages.values()
@@ -245,14 +243,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             templates=Path(self.config.templates) if self.config.templates else None,
             evidence_on_site=self.config.evidence == "site",
         )
-
-    def _order_posts(self, files: Files) -> None:
-        """Put the posts last first: the theme keeps the order of those of one time."""
-        for uri in reversed([uri for uri in self._pages if uri.startswith(POSTS)]):
-            known = files.get_file_from_path(uri)
-            assert known is not None
-            files.remove(known)
-            files.append(known)
 
     def on_page_markdown(self, markdown: str, *, page: Page, **_: Any) -> str:
         """The page as we have it: bound to the data."""

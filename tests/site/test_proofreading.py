@@ -200,7 +200,7 @@ UNREADABLE: dict[str, tuple[str, str, int, str]] = {
         2,
         "write YYYY-MM-DD without quotes",
     ),
-    "no date": ("blog/posts/x.md", "# A post\n", 1, "needs a date"),
+    "no date": ("blog/posts/x.md", "# A post\n", 1, "needs front matter with a date"),
     "an address of its own": (
         "blog/posts/x.md",
         POST.format("slug: ../x"),
