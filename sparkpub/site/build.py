@@ -86,7 +86,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
         for stored in dataset.runs:
             trace = telemetry.trace(stored)
             if trace is not None:
-                library.add_later(trace.form.key, trace.form.chart)
+                library.add_later(trace.key, trace.chart)
 
         browser = runtime.files(cache)
         found = _together(
