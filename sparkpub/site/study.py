@@ -197,8 +197,19 @@ class StudiedCampaign:
 
     @cached_property
     def _runs(self) -> pd.DataFrame:
-        rows = self.part(self.site.results.runs)
-        rows = self.worded(rows[rows["value"].notna()])
+        table = self.site.results.runs[
+            [
+                "run",
+                "campaign",
+                *KEYS,
+                "iteration",
+                "metric",
+                "value",
+                "excluded",
+                "counts",
+            ]
+        ]
+        rows = self.worded(self.part(table[table["value"].notna()]))
         numbers = {run.run_id: place for place, run in enumerate(self.data.runs, 1)}
         by_id = self.site.dataset.by_id
         href = [run_address(by_id[run]) for run in rows["run"]]

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sparkpub.plan import coverage as plan_coverage
@@ -262,7 +263,7 @@ def _slots(campaign: StudiedCampaign) -> pd.DataFrame:
 
 LIMITS = (5, 25, 50, 75, 95)
 """Between two shades of utilisation, in per cent."""
-STRETCHES, MOST_RUNS = 40, 60
+STRETCHES, MOST_RUNS = 48, 60
 """Into which a run is divided, and cells at most whose runs are read."""
 
 
@@ -282,7 +283,7 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
     found: list[pd.DataFrame] = []
     told: list[dict[str, Value]] = []
     for run, stretches in busy_runs(campaign):
-        mean, address = stretches["value"].mean(), run_address(run)
+        mean, address = stretches["mean"].iloc[0], run_address(run)
         line: dict[str, Value] = {"Run": Entry(run.run_id, address)}
         seconds = f"{stretches['end'].iloc[-1]:.0f}"
         told.append(line | {"Seconds": seconds, "Mean utilisation": f"{mean:.1f} %"})
@@ -315,8 +316,9 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
 
 
 def busy(stored: Stored) -> pd.DataFrame:
-    """Equal stretches of a run from `x` to `end`, in seconds since launch, with the mean GPU utilisation as `value`, in
-    per cent. Empty where the telemetry knows of no GPU."""
+    """Stretches of a run from `x` to `end`, in seconds since launch, with the GPU utilisation as `value` and that of the
+    run as `mean`, in per cent. Neighbours of one shade are one: no more is seen. Empty where the telemetry knows of no
+    GPU."""
     telemetry = read(stored)
     points = telemetry.timed("gpu_utilization_percent") if telemetry else ()
     rows = pd.DataFrame(points, columns=["time", "value"])
@@ -326,8 +328,14 @@ def busy(stored: Stored) -> pd.DataFrame:
     width = (end - begin) / STRETCHES
     places = ((rows["time"] - begin) / width).astype(int).clip(upper=STRETCHES - 1)
     means = rows["value"].groupby(places).mean()
-    ends = {"x": begin + width * means.index, "end": begin + width * (means.index + 1)}
-    return pd.DataFrame({**ends, "value": means}).round(1)
+    x = (begin + width * means.index).round(1)
+    end = (begin + width * (means.index + 1)).round(1)
+    found = pd.DataFrame({"x": x, "end": end, "value": means}).reset_index(drop=True)
+    shade = np.searchsorted(LIMITS, found["value"], side="right")
+    begins = (np.diff(shade, prepend=-1) != 0) | (found["x"] != found["end"].shift())
+    joined = found.groupby(begins.cumsum())
+    stretches = joined.agg({"x": "first", "end": "last", "value": "mean"}).round(1)
+    return stretches.assign(mean=means.mean())
 
 
 # ---- Machines --------------------------------------------------------------------------------------------------------

@@ -23,13 +23,17 @@ from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.sweeps import LOAD
 from sparkpub.site.figures import said, shapes
-from sparkpub.site.figures.campaign import MOST_LINES, MOST_ROWS
+from sparkpub.site.figures.campaign import MOST_LINES
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Value, chart, table_of
 from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.study import KEYS, StudiedCampaign, column, records
 
 ONE = next(use for use in USES if use.key == "one")
+NEAR = 0.06
+"""Of both axes: a number beside a point nearer than this to another's would stand over it."""
+MOST_LOADS = 12
+"""Of a model in the chart of versions; the table has all."""
 FILLED = "beside each point. Filled: no other point gives both more."
 
 
@@ -89,10 +93,10 @@ def users_of_model(
         if curves:
             is_short = max(map(len, curves)) < FEWEST
             usual = ONE.distance(replace(same[0].load, at_once=1))
-            choices.append((is_short, usual, curves))
+            choices.append((is_short, usual, -len(curves), curves))
     if not choices:
         return None
-    *_, curves = min(choices, key=lambda choice: choice[:2])
+    *_, curves = min(choices, key=lambda choice: choice[:3])
     points = [
         _rates(speed, names[speed.setup], speed.load.at_once or 0)
         for mine in curves
@@ -127,8 +131,8 @@ def _rates(speed: Speed, line: str, load: float) -> dict[str, Any]:
 
 
 def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with `front`: whether no other one gives more of one and no less of the other; `label`: there the load;
-    and `tip`."""
+    """The rows with `front`: whether no other one gives more of one and no less of the other; `tip`; and `label`: the
+    load, or nothing where another point's number has the place, of which those on the front have theirs first."""
     x, value = rows["x"], rows["value"]
     told, front = [], []
     for row in records(rows):
@@ -144,9 +148,13 @@ def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
                 "Best choice": "yes" if front[-1] else "no",
             }
         )
-    users = column(rows, [line["Users"] for line in told])
-    rows = rows.assign(front=front, tip=column(rows, told))
-    return rows.assign(label=users.where(rows["front"], None))
+    places = (rows[["x", "value"]] / rows[["x", "value"]].max()).to_numpy()
+    labels: dict[int, str] = {}
+    for at in sorted(range(len(rows)), key=lambda at: not front[at]):
+        if all(abs(places[at] - places[other]).max() >= NEAR for other in labels):
+            labels[at] = told[at]["Users"]
+    label = column(rows, map(labels.get, range(len(rows))))
+    return rows.assign(front=front, label=label, tip=column(rows, told))
 
 
 def _users_chart(rows: pd.DataFrame, legend: str) -> Chart:
@@ -265,13 +273,15 @@ def versions_of_model(
         row = {"name": name, "value": value, "low": low, "high": high}
         rows.append(row | {"verdict": verdict, "tip": tip})
     sample = "Lines are 95 % intervals, each by itself; filled: beyond the noise."
-    if len(rows) > MOST_ROWS:
-        sample += f" {MOST_ROWS} of {len(rows)} loads are drawn; the table has all."
+    if len(rows) > MOST_LOADS:
+        sample += f" {MOST_LOADS} of {len(rows)} loads are drawn; the table has all."
     return Figure(
         key=f"versions-of-{model.slug}",
         title="Output throughput of one load, measured again",
         says=said.versions(lines),
         sample=sample,
-        chart=chart(shapes.forest, rows[:MOST_ROWS], title="Change from the first (%)"),
+        chart=chart(
+            shapes.forest, rows[:MOST_LOADS], title="Change from the first (%)"
+        ),
         table=table_of(told),
     )
