@@ -316,9 +316,9 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
 
 
 def busy(stored: Stored) -> pd.DataFrame:
-    """Stretches of a run from `x` to `end`, in seconds since launch, with its GPU utilisation as `value` and that of the
-    whole run as `mean`, in per cent. Neighbours of one shade are one: no more is seen. Empty where the telemetry knows
-    of no GPU."""
+    """Stretches of a run from `x` to `end`, in seconds since launch, with the GPU utilisation as `value` and that of
+    the whole run as `mean`, in per cent. Neighbours of one shade are one: no more is seen. Empty where the telemetry
+    knows of no GPU."""
     telemetry = read(stored)
     points = telemetry.timed("gpu_utilization_percent") if telemetry else ()
     rows = pd.DataFrame(points, columns=["time", "value"])
