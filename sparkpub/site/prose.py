@@ -5,13 +5,12 @@ HTML, and the text of the HTML is searched. So a figure is found in a heading, a
 text, whatever markup stands between the number and its unit.
 
 One rule holds for every page, whatever it is about: a digit is typed unless it stands in a date, in a name or in code.
-Of numbers in words those are figures that stand before a unit, or say a share or a multiple.
+Of numbers in words a few are figures: shares and multiples.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,8 +18,7 @@ from typing import Literal
 
 import markdown
 
-from sparkpub.record.errors import SiteError
-from sparkpub.site.sources import files, page_text
+from sparkpub.site.sources import pages
 
 BOUND, JUDGED = (
     "\N{OBJECT REPLACEMENT CHARACTER}",
@@ -46,25 +44,16 @@ UNIT = (
     r"|[GT]FLOP/s"
 )
 """Signs of units: behind a name, `Qwen 119.8 tok/s`, a number with one is a figure and no part of the name."""
-_DIGITS = r"\d+(?:[,\u202f ]\d{3})*(?:\.\d+)?"
+_NUMBER = r"\d[\d,\u202f]*(?:\.\d+)?"
 _FIGURE = re.compile(
-    rf"(?<![\w.^])[+\-~≈±<>≤≥]?\s?(?:{_DIGITS}\s?[–—/⁄-]\s?)?({_DIGITS})(?:[\s-]?({UNIT})(?![\w/]))?"
-)
-_COUNT = (
-    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
-    "|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+    rf"(?<![\w.^])(?:{_NUMBER}\s?[–—/⁄-]\s?)?({_NUMBER})(?:[\s-]?({UNIT})(?![\w/]))?"
 )
 _SPELLED = re.compile(
-    rf"\b(?:twice|thrice|halve[sd]?|halving|doubl(?:e[sd]|ing)(?! count)|tripl(?:e[sd]|ing)|\w+-?fold|dozens?"
-    r"|(?:hundred|thousand|million|billion)s?"
-    r"|(?:half|double) (?:of|the|as|that|its|again|more|less|an? (?:second|minute|hour|day))"
-    r"|(?:an?|one|the other|by) half"
-    rf"|(?:an?|{_COUNT})[ -](?:third|quarter|fifth|tenth)s?(?= (?:of|more|less|as|slower|faster)\b|[.,;:)]|$)"
-    rf"|factor of (?:{_COUNT})|(?:{_COUNT}) (?:in|out of) (?:{_COUNT})"
-    rf"|(?:{_COUNT})[ -](?:per ?cent|times|degrees|\w*(?:seconds?|minutes?|hours?|bytes|watts|joules)))\b",
+    r"\b(?:half(?! an? )|halve[sd]?|twice|thrice|double[sd]?(?! counting| precision)|triple[sd]?|\w+fold"
+    r"|(?:a|one|two) (?:third|quarter)s? of|(?:dozen|hundred|thousand|million|billion)s?)\b",
     re.IGNORECASE,
 )
-"""Numbers in words that are figures; `three models` counts things, and may be typed."""
+"""Numbers in words that are shares or multiples; `three models` counts things, and may be typed."""
 _VERDICT = re.compile(
     r"\b(?:faster|slower|quicker|(?:is|are) (?:the )?(?:fastest|slowest)|equally fast"
     r"|equivalent|outperforms?|outperformed|supported|refuted|undecided|confounded"
@@ -73,37 +62,29 @@ _VERDICT = re.compile(
 )
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|«[^»]*»")
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_NUMBERED = (
-    r"(?:parts?|sections?|steps?|issues?|questions?|figures?|tables?|pages?|phases?|iterations?|lines?|items?|proposals?"
-    r"|tests?|versions?|ports?|status)"
+_NAME = (
+    r"(?!(?:A|The|In|At|Of|By|All|Only|It|Between|Mean|Median)\b)[a-z]{0,2}[A-Z][\w.+-]*(?: [A-Z]\w*)*"
+    r"|parts?|steps?|issues?|questions?|iterations?|phases?|versions?|status|port"
 )
-_NO_NAME = (
-    "(?:A|An|The|In|On|At|Of|By|To|For|From|With|Between|After|About|Over|Under|All|Only|Some|Each|And|Or|It|We"
-    "|These|Those|That|This|Its|Mean|Median)"
-)
-"""Words that begin a sentence in front of a figure."""
+"""What a number behind it belongs to: `Llama 3.1`, `RTX PRO 6000`, `parts 1 to 3`; no word that begins a sentence."""
 _NAMING = re.compile(
     "|".join(
         (
-            r"\b\d{4}-\d{2}(?:-\d{2})?(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?\b",
-            rf"\b(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}},)?(?: \d{{4}})?",
-            rf"(?<![\d.,])(?:19|20)\d\d(?![\d.,]*\d| ?(?:{UNIT})(?!\w))",
-            r"\b\d\d?:\d\d(?::\d\d)?(?= (?:UTC|GMT|CES?T|[ap]\.?m\b))",
-            r"\bv?\d+\.\d+\.\d+[\w.+-]*",
-            rf"\b(?!{_NO_NAME}\b)[a-z]{{0,2}}[A-Z][\w.+-]*(?: [A-Z][\w-]*){{0,2}}[ -]v?\d[\w.+-]*\b"
-            rf"(?! ?(?:{UNIT})(?![\w/]))",
-            rf"(?i:\b{_NUMBERED}|(?<!\w)#)\s?\d+(?:\.\d+)?(?:(?:\s?[–-]\s?|\sto\s|\sand\s|\sof\s|, )\d+)*",
-            r"(?<![\w=])[A-Za-z_](?:\w|[-./:](?=\w))*",
+            r"\b\d{4}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?\b|\b\d\d:\d\d(?= UTC)",
+            rf"\b(?:\d\d? )?{_MONTH}(?: \d\d?,)?(?: \d{{4}})?",
+            rf"\b(?:19|20)\d\d\b(?![.,]\d| ?(?:{UNIT})(?!\w))",
+            rf"\b(?:{_NAME}) (?:{_NUMBER}(?:\s?[–-]\s?| to | and | of |, ))*\d[\w.+-]*\b(?! ?(?:{UNIT})(?![\w/]))",
+            r"\b\d+\.\d+\.\d+[\w.+-]*",
+            r"(?<![\w=])[A-Za-z_][\w./:+-]*",
             r"\b(?:\d+x)?\d+(?:\.\d+)?[BM](?:-[A-Za-z]\w*)*(?![\w/])",
-            r"\b\d+(?:,\d{3})*\^?(?:st|nd|rd|th)\b|\b\d+-bit\b",
-            r"\b(?:90|95|99) ?% (?=confidence|interval|CI\b)",
+            r"\b\d[\d,]*\^?(?:st|nd|rd|th)\b|\b\d+-bit\b|\b(?:90|95|99) ?% (?=confidence|interval)",
             r"^\s*\(?\d{1,2}[.)](?=\s)|\(\d\)",
         )
     ),
     re.MULTILINE,
 )
-"""What may hold digits: dates, times of day, versions, names (`Llama 3.1`, `RTX 4090`, `P99`), numbering, sizes of
-models (`7B`), ordinals, widths, and the levels of intervals."""
+"""What may hold digits: dates, names with a number, versions, words that begin with a letter (`P99`), sizes of models
+(`7B`), ordinals, widths, the levels of intervals, numbering."""
 
 
 # -- a page as it is read --------------------------------------------------------------------------------------
@@ -144,7 +125,8 @@ def typed(passage: str) -> Iterator[Typed]:
     for found in _SPELLED.finditer(text):
         yield Typed("figure", found[0], text[: found.start()])
     for found in _FIGURE.finditer(_NAMING.sub(_blank_names, text)):
-        yield _figure(found, text)
+        number = float(re.sub(r"[,\u202f]", "", found[1]))
+        yield Typed("figure", found[0], text[: found.start()], number, found[2])
     if JUDGED not in text:
         quoted = _QUOTED.sub(lambda quote: " " * len(quote[0]), text)
         for found in _VERDICT.finditer(quoted):
@@ -154,15 +136,6 @@ def typed(passage: str) -> Iterator[Typed]:
 def _blank_names(found: re.Match[str]) -> str:
     """Blanks for a name; a word without a digit stays, since it may be a unit."""
     return " " * len(found[0]) if any(c.isdigit() for c in found[0]) else found[0]
-
-
-def _figure(found: re.Match[str], text: str) -> Typed:
-    whole = text[found.start() : found.end()].strip()
-    digits = re.search(_DIGITS, whole)
-    assert digits is not None
-    number = float(re.sub(r"[,\u202f ]", "", digits[0]))
-    unit = whole[digits.end() :].strip(" -–—") or None
-    return Typed("figure", whole, text[: found.start()], number, unit)
 
 
 def _plain(text: str) -> str:
@@ -228,7 +201,7 @@ class _ProseReader(HTMLParser):
 
 def line_of(source: str, said: Typed) -> int:
     """The line of a page's source (1-based) at which something typed stands, as near as the text tells."""
-    digits = re.search(_DIGITS, said.text)
+    digits = re.search(_NUMBER, said.text)
     last_word = (said.before.split() or [""])[-1].strip(BOUND + JUDGED)
     marks = [said.text, digits[0] if digits else "", last_word]
     without_code = _FENCED.sub(lambda block: "\n" * block[0].count("\n"), source)
@@ -242,25 +215,14 @@ def line_of(source: str, said: Typed) -> int:
 _FENCED = re.compile(r"^\s*(```+|~~~+).*?(?:^\s*\1.*?$|\Z)", re.DOTALL | re.MULTILINE)
 
 
-def pages(sources: Path) -> dict[str, str]:
-    """Address below `sources` to the text of every Markdown file that can be read, by name. The check `unreadable-page`
-    names the others."""
-    found = {}
-    for path, uri in files(sources):
-        if path.suffix == ".md":
-            with suppress(SiteError):
-                found[uri] = page_text(path, uri)
-    return found
-
-
 def uses(sources: Path, claim: str) -> list[str]:
     """`file:line` of every place whose text names a claim, for rereading when its verdict changed."""
     name = re.compile(
         rf"""\b(?:claim|verdict|evidence|says)\(\s*(["']){re.escape(claim)}\1"""
     )
     places: list[str] = []
-    for uri, text in pages(sources).items():
-        for found in name.finditer(text):
-            line = text.count("\n", 0, found.start()) + 1
+    for uri, source in pages(sources).items():
+        for found in name.finditer(source.whole):
+            line = source.whole.count("\n", 0, found.start()) + 1
             places.append(f"{uri}:{line}")
     return list(dict.fromkeys(places))

@@ -39,10 +39,9 @@ from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import of_all
-from sparkpub.site import manual, starter
+from sparkpub.site import manual, sources, starter
 from sparkpub.site.figures import samples
 from sparkpub.site.proofreading import read_page
-from sparkpub.site.sources import page_text
 from tests.adversarial.mutations import LONGEST, damaged, with_other_values
 from tests.published import MEASURED
 
@@ -131,7 +130,7 @@ def _campaign(_: str, content: bytes, folder: Path) -> None:
 
 def _page(_: str, content: bytes, folder: Path) -> None:
     (folder / "p.md").write_bytes(content)
-    read_page(page_text(folder / "p.md", "p.md"), "p.md")
+    read_page(sources.read(folder / "p.md", "p.md"))
 
 
 def _claims(_: str, content: bytes, folder: Path) -> None:

@@ -65,7 +65,7 @@ def pages() -> dict[str, bytes]:
     }
     found = {}
     for name, page in made.items():
-        found[name] = "".join(page.blocks.values()).replace("\ue000/", "").encode()
+        found[name] = "".join(page.html.values()).replace("\ue000/", "").encode()
     return found | {measure_page.FIGURES: measure_page.published(publication)}
 
 

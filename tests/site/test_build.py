@@ -41,7 +41,6 @@ def test_every_kind_of_page_is_there(built: Built) -> None:
         "campaigns/c/badge.json",
         "runs/index.md",
         f"runs/{RUN}.md",
-        "runs/view.md",
         "review/index.md",
         "data/index.md",
         "feed.xml",

@@ -49,7 +49,7 @@ def test_pages_parts_and_metrics_are_found_by_what_readers_call_them() -> None:
 def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> None:
     plugin = SparkpubPlugin()
     part = SearchAnswer("cost", "Cost?", "price & more")
-    plugin._pages = {"a.md": Page("# A", found_by="docker & more", answers=(part,))}
+    plugin._pages = {"a.md": Page({}, "# A", found_by="docker & more", answers=(part,))}
     entries = [{"location": url, "text": ""} for url in ("a/", "a/#part", "b/")]
     search = SimpleNamespace(search_index=SimpleNamespace(entries=entries))
     config: Any = SimpleNamespace(plugins={"material/search": search, "tags": object()})

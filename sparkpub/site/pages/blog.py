@@ -7,24 +7,21 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-import yaml
-
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
-from sparkpub.site.content import POSTS, Page, Picture
+from sparkpub.site.content import POSTS, Page
 from sparkpub.site.pages.citation import bibtex
-from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
+from sparkpub.site.pages.templating import Templates, markdown_text
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import dates
 
-_FENCE = "---\n"
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 _HEADING = re.compile(r"^# |^=+\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Post:
-    """One post that is published. `body` is Markdown with its figures bound.
+    """One post that is published.
 
     `created` and `updated` have a time zone: a day alone begins at midnight UTC.
     """
@@ -35,7 +32,6 @@ class Post:
     created: datetime
     updated: datetime
     meta: Mapping[str, Any]
-    body: str
 
     @property
     def authors(self) -> list[str]:
@@ -63,34 +59,41 @@ class Post:
         return f"cards/{self.slug}.png"
 
 
-def posts(written: Mapping[str, str]) -> list[Post]:
-    """The posts among pages (address to text) in order of their times, without drafts.
+def posts(written: Mapping[str, Page]) -> list[Post]:
+    """The posts among pages in order of their times, without drafts.
 
     Raises SiteError naming the file and the field.
     """
-    found = [_post(uri, written[uri]) for uri in written if uri.startswith(POSTS)]
-    published = [post for post in found if not post.meta.get("draft")]
-    return sorted(published, key=attrgetter("created", "uri"))
+    found = [
+        _post(uri, page)
+        for uri, page in written.items()
+        if uri.startswith(POSTS) and not page.meta.get("draft")
+    ]
+    return sorted(found, key=attrgetter("created", "uri"))
 
 
-def _post(uri: str, text: str) -> Post:
-    head, fence, body = text.removeprefix(_FENCE).partition("\n" + _FENCE)
+def _post(uri: str, page: Page) -> Post:
+    meta = page.meta
     try:
-        meta = yaml.safe_load(head) if fence and text.startswith(_FENCE) else {}
         created, updated = dates(meta.get("date"))
-    except (yaml.YAMLError, ValueError, AttributeError) as error:
+    except ValueError as error:
         raise SiteError(
             f"a post needs front matter with a date: {error}",
             where=uri,
             remedy="add date: YYYY-MM-DD to it, with a time if you like",
         ) from None
-    slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
-    if not _SLUG.fullmatch(slug):
-        remedy = "use letters, digits, - and _"
-        raise SiteError(f"slug {slug!r} is no address", where=uri, remedy=remedy)
-    heading = re.search(r"^# (.*)$", body, re.MULTILINE)
+    heading = re.search(r"^# (.*)$", page.text, re.MULTILINE)
     title = str(meta.get("title") or (heading[1] if heading else uri))
-    return Post(uri, slug, title, created, updated, meta, body)
+    slug = str(meta.get("slug", ""))
+    if not _SLUG.fullmatch(slug):
+        raise SiteError(
+            f"slug {slug!r} is no address"
+            if slug
+            else "a post needs a slug, its address",
+            where=uri,
+            remedy="add slug: to its front matter, of letters, digits, - and _",
+        )
+    return Post(uri, slug, title, created, updated, meta)
 
 
 def with_series(
@@ -121,23 +124,17 @@ def with_series(
             options=options,
             campaigns=campaigns_behind(post, publication),
         )
-        yield (
-            post.uri,
-            replace(
-                written[post.uri],
-                text=f"{_front(post)}\n{_headed(post)}\n\n{end}",
-                image=Picture(post.card, post.title),
-            ),
-        )
+        page = written[post.uri]
+        text = f"{_headed(post, page.text)}\n\n{end}"
+        yield post.uri, replace(page, meta={**page.meta, "image": post.card}, text=text)
 
 
-def _headed(post: Post) -> str:
-    """The body with a heading: to a post without one the theme gives its title, which it takes for Markdown."""
-    body = post.body.rstrip()
+def _headed(post: Post, text: str) -> str:
+    """The text with a heading: to a post without one the theme gives its title, which it takes for Markdown."""
+    body = text.rstrip()
     if _HEADING.search(body):
         return body
-    title = markdown_text(" ".join(post.title.split()))
-    return f"# {title}\n\n{body}"
+    return f"# {markdown_text(post.title)}\n\n{body}"
 
 
 def campaigns_behind(post: Post, publication: Publication) -> Sequence[CampaignData]:
@@ -146,13 +143,3 @@ def campaigns_behind(post: Post, publication: Publication) -> Sequence[CampaignD
         if campaign.name == post.meta.get("campaign"):
             return [campaign]
     return publication.campaigns
-
-
-def _front(post: Post) -> str:
-    """The front matter of a post, its dates as the blog reads them: YAML's own, not text."""
-    told = {"created": post.created}
-    if post.updated != post.created:
-        told["updated"] = post.updated
-    others = {name: value for name, value in post.meta.items() if name != "date"}
-    front = front_matter(**others | {"slug": post.slug})
-    return front.replace(_FENCE, f"{_FENCE}{yaml.safe_dump({'date': told})}", 1)

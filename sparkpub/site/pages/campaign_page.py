@@ -76,7 +76,7 @@ def context(
         "summary": summary(publication, campaign, headlines),
         "charts": [*first, *rest][:CHARTS],
         "sections": [*found, *_asking(publication, library, campaign)],
-        "placed": {placeholder(one.block): one for one in library.wanted.values()},
+        "placed": {placeholder(one.key): one for one in library.wanted.values()},
         "memory": memory.ledger(publication, campaign),
         "together": together(publication, campaign),
         "settings": environments_of(campaign),

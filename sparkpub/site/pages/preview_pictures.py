@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.cache import Cache
-from sparkpub.site.content import SITE_CARD, Picture
+from sparkpub.site.content import SITE_CARD
 from sparkpub.site.figures.draw import as_png
 from sparkpub.site.pages import campaign_page, front_page
 from sparkpub.site.pages.blog import Post
@@ -16,9 +16,9 @@ TITLE, TEXT = (38, 3), (68, 5)
 """Letters of a line, and lines, of a picture's title and of the text below it."""
 
 
-def of_campaign(campaign: CampaignData) -> Picture:
-    """The preview picture of a campaign, for its page and those of its runs."""
-    return Picture(f"cards/{campaign.name}.png", campaign.info.title)
+def card(campaign: CampaignData) -> str:
+    """The preview picture of a campaign, from the root of the site."""
+    return f"cards/{campaign.name}.png"
 
 
 def pictures(
@@ -30,7 +30,7 @@ def pictures(
     shown = {SITE_CARD: (name, front_page.counts(publication))}
     for campaign in publication.campaigns:
         answers = campaign_page.answers(publication, campaign)
-        shown[of_campaign(campaign).address] = campaign.info.title, " ".join(answers)
+        shown[card(campaign)] = campaign.info.title, " ".join(answers)
     for post in series:
         shown[post.card] = post.title, post.description
     found = {}

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.site.content import File
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
@@ -58,6 +57,8 @@ def pages(
     for campaign in campaigns:
         lead = campaign_page.context(publication, library, campaign)
         answer = " ".join(lead["card"]["answers"])
+        data = metadata.linked_data(publication, campaign, answer)
+        seen = {"image": preview_pictures.card(campaign), "linked_data": data}
         made = page(
             "campaign",
             lead=lead,
@@ -68,9 +69,7 @@ def pages(
             f"campaigns/{campaign.name}.md",
             replace(
                 made,
-                image=preview_pictures.of_campaign(campaign),
-                source=campaign.folder / CAMPAIGN_FILE,
-                linked_data=metadata.linked_data(publication, campaign, answer),
+                meta={**made.meta, **seen},
                 found_by=found_by.of_campaign(publication, campaign, answer),
             ),
         )
