@@ -12,7 +12,7 @@ from heapq import nsmallest
 from pathlib import Path
 
 from sparkpub.record import documents
-from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
+from sparkpub.record.errors import ClaimError, SparkpubError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import listed
 from sparkpub.review.checks.finding import Finding
@@ -22,7 +22,6 @@ from sparkpub.review.claims import facts, ledger
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose, sources
-from sparkpub.site.content import Page
 from sparkpub.site.pages import blog
 from sparkpub.site.prose import Typed
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, Source
@@ -87,7 +86,6 @@ def _unreadable(folder: Path, pages: Pages, speak: Speak | None) -> Iterator[Fin
     words = None
     if speak is not None and any("{{" in page.whole for page in pages.values()):
         words = speak()
-    posts: dict[str, Page] = {}
     for path, uri in sources.files(folder):
         try:
             sources.refuse_outside(path, uri, folder)
@@ -96,13 +94,8 @@ def _unreadable(folder: Path, pages: Pages, speak: Speak | None) -> Iterator[Fin
                 read_page(source)
                 page = proof(source) if words is None else words.page(source)
                 blog.posts({uri: page})
-                posts[uri] = page
         except SparkpubError as error:
             yield from _problems(error, path, uri)
-    try:
-        blog.posts(posts)
-    except SiteError as error:
-        yield from _problems(error, folder / error.where, error.where)
 
 
 def _of_claims(folder: Path, review: Review) -> Iterator[Finding]:
