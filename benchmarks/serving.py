@@ -1,6 +1,5 @@
 """A project while `mkdocs serve` shows it, for the benchmarks that change one of its files."""
 
-import gzip
 import os
 import socket
 import subprocess
@@ -62,8 +61,6 @@ def wait_for(
         try:
             with urllib.request.urlopen(address, timeout=limit) as answer:
                 found = answer.read()
-            if address.endswith(".packed"):
-                found = gzip.decompress(found)
             if text in found.decode():
                 return
         except (urllib.error.URLError, ConnectionError):

@@ -22,7 +22,7 @@ from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
 from sparkpub.site.cache import WORK, Cache
-from sparkpub.site.content import SHELL, File, Page, Site, SiteOptions, packed
+from sparkpub.site.content import SHELL, File, Page, Site, SiteOptions
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.figure import Figure
@@ -200,13 +200,13 @@ def publish_tables(
     publication: Publication,
 ) -> tuple[dict[str, str], dict[str, bytes]]:
     """Name of a table of the whole site to its address, which changes with its content; and the files at these
-    addresses: JSON, compressed."""
+    addresses: JSON."""
     addresses, files = {}, {}
     for name, rows in programs.tables(publication).items():
         text = to_json(rows)
         digest = hashlib.sha256(text).hexdigest()[:8]
-        addresses[name] = f"data/{name}.{digest}.packed"
-        files[addresses[name]] = packed(text)
+        addresses[name] = f"data/{name}.{digest}.json"
+        files[addresses[name]] = text
     return addresses, files
 
 

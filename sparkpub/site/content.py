@@ -1,6 +1,5 @@
 """What a docs tree is made of: pages, files, and how HTML reaches a page without passing through Markdown."""
 
-import gzip
 import hashlib
 import html
 import re
@@ -20,10 +19,8 @@ _PLACEHOLDER = re.compile(r'<div data-sp-block="([^"]*)"></div>')
 POSTS = "blog/posts/"
 SHELL = "runs/view.md"
 """The page into which MkDocs puts every run."""
-RUN_FILE = "run.packed"
+RUN_FILE = "run.json"
 """Beside the page of a run: the samples of its chart."""
-LEVEL = 6
-"""Of compression: a higher one takes twice the time for a hundredth of the bytes."""
 SITE_CARD = "cards/-site.png"
 """The preview picture of pages that have none of their own; no campaign's name and no slug begins like this."""
 
@@ -93,11 +90,6 @@ class SiteOptions:
     repository: Path = field(default_factory=Path.cwd)
     templates: Path | None = None
     evidence_on_site: bool = True
-
-
-def packed(data: bytes) -> bytes:
-    """The content of a file that ends in `.packed`, for `json` of page.js; the same for the same bytes."""
-    return gzip.compress(data, compresslevel=LEVEL, mtime=0)
 
 
 def block_key(text: str) -> str:

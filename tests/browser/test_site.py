@@ -146,9 +146,7 @@ def test_programs_are_plain_tables_without_scripting(site: Host) -> None:
 
 def test_a_point_leads_to_its_run_without_scripting(site: Host) -> None:
     page = site.open("campaigns/phase1/", java_script_enabled=False).page
-    link = page.locator(
-        "#phase1-output-throughput-relative .sp-wide svg a"
-    ).last  # the one on top
+    link = page.locator(f"{FIRST} .sp-wide svg a").last  # the one on top
     target = link.get_attribute("xlink:href")
     link.click()
     page.wait_for_url(site.address + target.removeprefix("../../"))
@@ -344,24 +342,54 @@ def test_the_back_button_keeps_the_filter(site: Host) -> None:
     assert visit.errors == []
 
 
+FIRST = "#phase1-output-throughput-relative"
+"""The first chart of the campaign, of which every point is a run."""
+
+
 def test_keyboard_alone_filters_and_reaches_a_run(site: Host) -> None:
     page = site.open("campaigns/phase1/").page
     page.focus("input[name=model]")
     page.keyboard.press("Space")
     page.wait_for_url("**?model=*")
-    page.wait_for_selector(
-        "#phase1-output-throughput-relative .sp-wide .mark-symbol path"
-    )
-    page.locator("#phase1-output-throughput-relative .sp-mark").focus()
+    page.wait_for_selector(f"{FIRST} .sp-wide .mark-symbol path")
+    page.locator(f"{FIRST} .sp-mark").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_url("**/runs/phase1-*/")
 
 
+def test_a_finger_gets_the_narrow_chart_and_a_pointer_is_told_of_a_run(
+    site: Host,
+) -> None:
+    phone = {"width": 390, "height": 800}
+    page = site.open(
+        "campaigns/phase1/", viewport=phone, has_touch=True, is_mobile=True
+    ).page
+    page.tap(f"{FIRST} .sp-chart")
+    page.wait_for_selector(f"{FIRST} .sp-narrow .mark-symbol path")
+    page = site.open("campaigns/phase1/").page
+    page.locator(f"{FIRST} .sp-chart").dispatch_event("pointerenter")
+    point = page.locator(f"{FIRST} .sp-wide > div .mark-symbol path").last
+    point.hover()
+    assert "%" in page.locator(".sp-tip").inner_text()
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_url("**/runs/phase1-*/")
+
+
+def test_a_chart_that_cannot_start_stays_as_drawn(site: Host) -> None:
+    page = site.open("campaigns/phase1/").page
+    page.route("**/charts/*.json", lambda route: route.abort())
+    drawn = page.locator(f"{FIRST} .sp-wide svg a").count()
+    with page.expect_event("requestfailed"):
+        page.locator(f"{FIRST} .sp-chart").dispatch_event("pointerenter")
+    assert page.locator(f"{FIRST} .sp-wide svg a").count() == drawn > 0
+
+
 def test_forced_colours_keep_series_apart(site: Host) -> None:
     page = site.open("campaigns/phase1/", forced_colors="active").page
     fills = page.evaluate(
-        "[...new Set([...document.querySelectorAll('#phase1-output-throughput-relative .sp-wide a > *')]"
+        f"[...new Set([...document.querySelectorAll('{FIRST} .sp-wide a > *')]"
         ".map(mark => getComputedStyle(mark).stroke))]"
     )
     assert len(fills) == 2

@@ -1,6 +1,5 @@
 """The docs tree of a small campaign: which pages there are, what they say, and that nothing escapes into them."""
 
-import gzip
 import hashlib
 import json
 import os
@@ -229,21 +228,12 @@ def page_of(tree: Tree, run: str) -> str:
     return tree[address].decode()
 
 
-def unpacked_of(tree: Tree, address: str) -> Any:
-    return json.loads(gzip.decompress(tree[address]))
-
-
-def beside(tree: Tree, run: str) -> bytes:
-    """What lies beside the page of a run."""
-    return tree[f"runs/{run}/run.packed"]
-
-
 def test_a_run_is_a_page_and_with_telemetry_a_small_file(built: Built) -> None:
     tree = built.tree
     folder = f"runs/{RUN}"
     files = {uri: data for uri, data in tree.items() if uri.startswith(folder)}
-    assert set(files) == {f"{folder}.md", f"{folder}/run.packed"}
-    assert f"runs/{FAILED}/run.packed" not in tree
+    assert set(files) == {f"{folder}.md", f"{folder}/run.json"}
+    assert f"runs/{FAILED}/run.json" not in tree
     assert sum(map(len, files.values())) < 20_000
     assert not [uri for uri in tree if "telemetry-" in uri]
     page = page_of(tree, RUN)
@@ -251,12 +241,11 @@ def test_a_run_is_a_page_and_with_telemetry_a_small_file(built: Built) -> None:
     assert headings[:3] == ["Metrics", "How to repeat it", "Findings"]
     assert page.count("data-sp-now") == 1
     assert "data-sp-block" not in page
-    assert f'data-sp-rows="../../{folder}/run.packed#rows"' in page
-    rows = json.loads(gzip.decompress(beside(tree, RUN)))["rows"]
+    assert f'data-sp-rows="../../{folder}/run.json#rows"' in page
+    rows = json.loads(tree[f"{folder}/run.json"])["rows"]
     (heat,) = [row for row in rows if "temp" in row.get("panel", "")]
-    times, values = heat["times"], heat["values"]
-    # A sample a second from 40 °C, a tenth of a degree more each: in hundredths.
-    assert (times[:3], values[:3]) == ([0, 100, 100], [4000, 10, 10])
+    # A sample a second from 40 °C, a tenth of a degree more each.
+    assert (heat["x"][:3], heat["value"][:3]) == ([0, 1, 2], [40, 40.1, 40.2])
     assert re.findall(r"<svg[^>]*>(.*?)</svg>", page) == ["", ""]
     (phase,) = [row for row in rows if row.get("kind") == "phase"]
     assert (phase["name"], phase["x"], phase["end"]) == ("measure", 5.0, 50.0)
@@ -267,12 +256,12 @@ def test_a_run_is_a_page_and_with_telemetry_a_small_file(built: Built) -> None:
     assert 'id="L2"' in failed
 
 
-def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
+def test_a_long_table_leaves_csv_out(
     built: Built, data: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = built.tree
-    tables = {uri.split(".")[0]: uri for uri in tree if uri.endswith(".packed")}
-    assert len(unpacked_of(tree, tables["data/runs"])) == 13
+    (runs,) = [uri for uri in tree if re.fullmatch(r"data/runs\.\w+\.json", uri)]
+    assert len(json.loads(tree[runs])) == 13
     assert "data/runs.csv" in tree
     rows = tree["data/runs.csv"].count(b"\n") - 1  # below the header
     monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_ROWS", rows)

@@ -1,8 +1,6 @@
-"""The file of a run: its samples travel as steps, and several GPUs are one line."""
+"""The page of a run and the file beside it."""
 
-import gzip
 import json
-from itertools import accumulate
 from pathlib import Path
 
 from sparkpub.review.dataset import load
@@ -14,31 +12,6 @@ from sparkpub.site.pages import templating
 from sparkpub.site.pages.runs import RunPages, in_shell, samples
 
 TPUT = "output_throughput_tok_s"
-CSV = b"""elapsed_seconds,gpu_temp_celsius,gpu_power_watt
--1.5,40,0.29
-0,39.95,0.57
-2.25,41,1234.56
-"""
-"""0.29 and 0.57 have no binary form: 100 times each is not whole, 28.999999999999996 and 56.99999999999999."""
-
-
-def test_samples_travel_as_steps(data: Path) -> None:
-    stored = next(run for run in load(data).runs if run.record.file("telemetry"))
-    next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(CSV)
-    trace = telemetry.trace(stored)
-    assert trace is not None
-    document = json.loads(gzip.decompress(samples(stored, trace)))
-    temperature, power, *phases = document["rows"]
-    assert (temperature["panel"], temperature["values"]) == (
-        "GPU temperature",
-        [4000, -5, 105],
-    )
-    assert (power["panel"], power["values"]) == ("GPU power", [29, 28, 123399])
-    assert temperature["times"] == power["times"] == [-150, 150, 225]
-    sums = [total / 100 for total in accumulate(power["values"])]
-    assert sums == [0.29, 0.57, 1234.56]
-    names = [phase.name for phase in stored.record.phases]
-    assert [phase["name"] for phase in phases] == names
 
 
 def test_a_run_takes_the_place_of_the_shell() -> None:
@@ -90,6 +63,8 @@ def test_several_gpus_are_drawn_as_their_sum_and_the_axes_have_no_rows(
     trace = telemetry.trace(stored)
     assert trace is not None
     assert trace.lines == {"GPU power": [(0, 300), (1, 310)], "CPU": [(0, 5), (1, 6)]}
+    power, *_ = json.loads(samples(stored, trace))["rows"]
+    assert power == {"panel": "GPU power", "x": [0, 1], "value": [300, 310]}
     figure = telemetry.figure(stored, trace)
     assert figure.table.rows[0] == ["GPU power", "W", "300.0", "310.0"]
     assert trace.key == figure.drawn_as

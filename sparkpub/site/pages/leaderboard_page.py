@@ -32,7 +32,7 @@ from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
 
 ADDRESS = "leaderboard/"
-SHADES = 10
+SHADES = 5
 """Steps of the colour that says how near to the best a figure is."""
 MOST_NAMES = 3
 SIZES = {4: "up to 4B", 16: "4B to 16B", 48: "16B to 48B", inf: "over 48B"}

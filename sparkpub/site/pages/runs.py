@@ -1,14 +1,12 @@
 """What a reader sees of one run: a page that needs no scripting, and a file with the samples of its chart.
 
-There are thousands of them. So MkDocs renders one shell, and each run is put into it as the site is written. The file
-is compressed, since hosts count files as they lie on the disk; its suffix is one that no host takes for an encoding.
+There are thousands of them. So MkDocs renders one shell, and each run is put into it as the site is written.
 """
 
 import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +17,7 @@ from sparkpub.record.record import MetricValue, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.site.content import ROOT, SHELL, Page, packed, placeholder, way_to_root
+from sparkpub.site.content import ROOT, SHELL, Page, placeholder, way_to_root
 from sparkpub.site.figures.telemetry import Trace
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates, markdown_text
@@ -141,23 +139,19 @@ def _last_lines(log: Path) -> list[tuple[int, str]]:
 
 
 def samples(stored: Stored, found: Trace) -> bytes:
-    """A run's file: what its chart shows.
-
-    A line of a signal is one row with its `times` and `values`, each in hundredths and as the steps from one to the
-    next; the browser makes a row of each point.
-    """
+    """A run's file: what its chart shows. A line of a signal is one row, with all its `x` and `value`."""
     rows: list[dict[str, object]] = [
         {
             "panel": panel,
-            "times": _steps([time for time, _ in points]),
-            "values": _steps([value for _, value in points]),
+            "x": [round(time, 2) for time, _ in points],
+            "value": [round(value, 2) for _, value in points],
         }
         for panel, points in found.lines.items()
     ]
     for phase in stored.record.phases:
         start, end = round(phase.start_seconds, 2), round(phase.end_seconds, 2)
         rows.append({"kind": "phase", "name": phase.name, "x": start, "end": end})
-    return packed(to_json({"rows": rows}))
+    return to_json({"rows": rows})
 
 
 def in_shell(shell: str, uri: str, page: Page) -> str:
@@ -166,9 +160,3 @@ def in_shell(shell: str, uri: str, page: Page) -> str:
     whole = shell.replace(SHELL.replace(".md", "/"), uri.replace(".md", "/"))
     whole = whole.replace(TITLE, html.escape(page.meta["title"]))
     return _PLACE.sub(lambda _: f"<div data-sp-run>{body}</div>", whole, count=1)
-
-
-def _steps(values: Sequence[float]) -> list[int]:
-    """Values with two decimals as whole numbers: the first, and then what each adds."""
-    hundredths = [round(100 * value) for value in values]
-    return [after - before for before, after in pairwise([0, *hundredths])]

@@ -11,7 +11,7 @@ export function start(form) {
   for (const input of form.elements) if (query.get(input.name) && !typed(input)) input.value = query.get(input.name);
   const show = () => {
     const [kwh, machine, years] = ['kwh', 'machine', 'years'].map((name) => Number(form.elements[name].value));
-    for (const row of document.querySelectorAll('[data-sp-costs] tbody tr')) {
+    for (const row of document.querySelectorAll('.sp-costs tbody tr')) {
       const hours = 1e6 / Number(row.dataset.rate) / 3600;
       const [electricity, share] = [...row.cells].slice(-2);
       electricity.textContent = row.dataset.kwh ? money(kwh * Number(row.dataset.kwh)) : '–';

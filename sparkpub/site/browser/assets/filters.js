@@ -39,6 +39,7 @@ export function connect(form, apply) {
   for (const box of boxes(form)) {
     if (box.checked === box.defaultChecked) box.checked = query.getAll(box.name).includes(box.value);
   }
+  for (const part of form.querySelectorAll('details:has(:checked)')) part.open = true;
   if (boxes(form).some(({checked}) => checked)) changed();
   else show();
 }

@@ -31,19 +31,5 @@ export function start(form) {
     const rows = document.querySelectorAll('.sp-boards:not([hidden]) tbody tr:not([hidden])');
     const models = new Set([...rows].map((row) => row.cells[0].textContent));
     form.querySelector('output').textContent = active ? `${models.size} models` : '';
-    for (const facet of form.querySelectorAll('.sp-facet')) {
-      const count = facet.querySelectorAll('input:checked').length;
-      facet.querySelector('summary span').textContent = count ? ` (${count})` : '';
-    }
-  });
-  document.addEventListener('click', (event) => {
-    const open = form.querySelector('.sp-facet[open]');
-    if (open && !open.contains(event.target)) open.open = false;
-  });
-  form.addEventListener('keydown', (event) => {
-    const open = event.key === 'Escape' && form.querySelector('.sp-facet[open]');
-    if (!open) return;
-    open.open = false;
-    open.querySelector('summary').focus();
   });
 }

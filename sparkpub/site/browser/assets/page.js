@@ -1,14 +1,6 @@
 // What the programs of the site share: rows by their address, elements, numbers for readers.
 const fetched = new Map();
 
-/** The answer for a file of ours; one that ends in `.packed` was compressed by the build. */
-async function unpacked(url) {
-  const answer = await fetch(url);
-  if (!answer.ok) throw new Error(url);
-  if (!String(url).endsWith('.packed')) return answer;
-  return new Response(answer.body.pipeThrough(new DecompressionStream('gzip')));
-}
-
 /** An element with properties and children. */
 export const make = (tag, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(tag), properties);
@@ -26,17 +18,15 @@ export function number(value, decimals) {
   return rounded.toLocaleString('en-US', digits).replace('-', '\u2212');
 }
 
-/** A line of samples travels as one row, its `times` and `values` in hundredths and as steps; charts read a row for
- * each. */
-const points = ({times, values, ...line}) => {
-  if (!times) return [line];
-  let [x, value] = [0, 0];
-  return times.map((step, i) => ({...line, x: (x += step) / 100, value: (value += values[i]) / 100}));
-};
+/** A line of samples travels as one row, with lists of its `x` and `value`; charts read a row for each. */
+const points = ({x, value, ...line}) => (Array.isArray(x) ? x.map((at, i) => ({...line, x: at, value: value[i]})) : [{...line, x, value}]);
 
 /** JSON by address, fetched once; `#member` picks a list of rows in the document. */
 export function json(address) {
   const [url, member] = address.split('#');
-  if (!fetched.has(url)) fetched.set(url, unpacked(url).then((answer) => answer.json()));
+  if (!fetched.has(url)) {
+    const answer = fetch(url).then((found) => (found.ok ? found.json() : Promise.reject(new Error(url))));
+    fetched.set(url, answer);
+  }
   return fetched.get(url).then((document) => (member ? document[member].flatMap(points) : document));
 }
