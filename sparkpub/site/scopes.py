@@ -3,7 +3,7 @@
 Raises ClaimError that says what there is, where a scope names nothing or too much.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.documents import suggestion
@@ -93,18 +93,10 @@ class Scopes:
         """A statistic over the runs of a scope, or of a candidate against a baseline."""
         choose = self.measured if metric else self.select
         sides = (candidate, baseline) if candidate else None
-        if sides:
-            for side in sides:
-                choose(environment=side, **scope)
-            group = self.select(environment=sides, **scope)
-        else:
-            group = choose(**scope)
-        for name in (metric, against):
-            if name and name not in group.metrics:
-                remedy = suggestion(name, sorted(group.metrics))
-                raise ClaimError(
-                    f"no run of this scope has the metric {name!r}", remedy=remedy
-                )
+        for side in sides or ():
+            choose(environment=side, **scope)
+        group = self.select(environment=sides, **scope) if sides else choose(**scope)
+        refuse_unknown(group, *filter(None, (metric, against)))
         margin = self.campaign(**scope).margin_percent
         return ask(statistic, Question(group, metric, against, sides, margin))
 
@@ -119,26 +111,17 @@ class Scopes:
                 f"which environment is compared with {baseline}",
                 remedy=f"add candidate=, one of {', '.join(others) or 'none'}",
             )
-        return {
-            **scope,
-            "baseline": baseline,
-            "candidate": scope.get("candidate") or others[0],
-        }
+        named = {"candidate": scope.get("candidate") or others[0]}
+        return {**scope, "baseline": baseline, **named}
 
     def replication(
         self, metric: str, *, campaign: str = "", **wanted: Any
     ) -> TableRow:
         """What several machines show together of one comparison."""
         name = self.campaign(campaign=campaign).name
-        wanted |= {"campaign": name, "metric": metric}
         known = rows(self._results.replications)
-        found = [row for row in known if matches(row, wanted)]
-        if len(found) != 1:
-            raise ClaimError(
-                f"{len(found)} comparisons of {metric} in {name} were made on several machines",
-                remedy="name model and workload of one, or write a claim with repeated_in:",
-            )
-        return found[0]
+        what = f"{metric} on several machines"
+        return _one_of(known, what, campaign=name, metric=metric, **wanted)
 
     def comparison(self, metric: str, *, campaign: str = "", **wanted: Any) -> TableRow:
         """The one comparison of a metric that has these axes."""
@@ -146,16 +129,28 @@ class Scopes:
         cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
         for side in (wanted["candidate"], wanted["baseline"]):
             self.measured(campaign=campaign, environment=side, **cells)
-        known = self._results.comparisons_of(name, metric)
-        found = [row for row in known if matches(row, wanted)]
-        if len(found) != 1:
-            raise ClaimError(
-                f"{len(found)} comparisons of {metric} match",
-                remedy="name model and workload",
-            )
-        return found[0]
+        return _one_of(self._results.comparisons_of(name, metric), metric, **wanted)
 
     def model_id(self, name: str, scope: Mapping[str, Any]) -> str:
         """The id of a model by its key in the campaign."""
         runs = self.select(**scope, model=name, include="all")
         return runs.records[0].requested.model_id
+
+
+def refuse_unknown(group: Chosen, *metrics: str) -> None:
+    """Raise ClaimError for a metric that none of the runs has."""
+    for name in metrics:
+        if name not in group.metrics:
+            raise ClaimError(
+                f"no run of this scope has the metric {name!r}",
+                remedy=suggestion(name, sorted(group.metrics)),
+            )
+
+
+def _one_of(known: Sequence[TableRow], what: str, **wanted: str) -> TableRow:
+    """The comparison with these values. Raises ClaimError where there is none, or more than one."""
+    found = [row for row in known if matches(row, wanted)]
+    if len(found) != 1:
+        remedy = "name model and workload of one"
+        raise ClaimError(f"{len(found)} comparisons of {what} match", remedy=remedy)
+    return found[0]

@@ -7,6 +7,7 @@ stops the build with file and line.
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from sparkpub.record import package
@@ -26,7 +27,12 @@ from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import BOUND, JUDGED, UNIT
 from sparkpub.site.publication import Publication
-from sparkpub.site.scopes import NotMeasuredYetError, Scopes, matches
+from sparkpub.site.scopes import (
+    NotMeasuredYetError,
+    Scopes,
+    matches,
+    refuse_unknown,
+)
 from sparkpub.site.sources import Source
 
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
@@ -48,23 +54,12 @@ _GIVE_VERDICTS = ("claim", "verdict", "evidence", "verdicts", "findings", "ledge
 
 
 class TableColumn(NamedTuple):
-    """A column of a table in prose; `part` is the key of an environment, or of what `axis` names."""
+    """A column of a table in prose: a statistic of a metric, or `interval` and a statistic, in one environment where it
+    is named."""
 
     statistic: str
     metric: str
-    part: str = ""
-    axis: str = "environment"
-
-    @property
-    def plain(self) -> str:
-        """The statistic, without that its interval is shown."""
-        return self.statistic.removeprefix(INTERVAL)
-
-    @property
-    def of_comparison(self) -> bool:
-        """Whether it compares environments."""
-        known = STATISTICS.get(self.plain)
-        return self.plain in _OF_COMPARISONS or bool(known and known.compares)
+    environment: str = ""
 
 
 class Words:
@@ -237,66 +232,63 @@ class Words:
         metric: str | Sequence[str] = "",
         *,
         rows: str | Sequence[str] = "model",
-        columns: str = "",
         of: Sequence[str | Sequence[str]] = (),
         decimals: int | None = None,
         **scope: Any,
     ) -> str:
-        """A statistic as a table with a row per model, or what `rows` names: `table("mean", "peak_memory_gib",
-        columns="environment")`; with a list of metrics, a column each. Several statistics are a list of columns, of
-        one environment where it is named: `table([["mean", "peak_memory_gib", "native"], ["difference",
-        "peak_memory_gib"]])`. `of` chooses the rows by their keys."""
+        """A statistic as a table with a row per model, or what `rows` names: `table("mean", "peak_memory_gib")`; with a
+        list of metrics, a column each. Several statistics are a list of columns, of one environment where it is named:
+        `table([["mean", "peak_memory_gib", "native"], ["difference", "peak_memory_gib"]])`. `of` chooses the rows by
+        their keys."""
+        if isinstance(shown, str):
+            metrics = [metric] if isinstance(metric, str) else metric
+            shown = [(shown, name) for name in metrics]
+        asked = [TableColumn(*column) for column in shown]
         chosen = self._scopes.measured(**scope)
-        asked = _columns(shown, metric, columns, chosen)
+        refuse_unknown(chosen, *(column.metric for column in asked))
         axes = [rows] if isinstance(rows, str) else list(rows)
         keys = [(key,) if isinstance(key, str) else tuple(key) for key in of]
+        called = partial(self.name, campaign=scope.get("campaign", ""))
         body = []
-        for key in keys or _keys(chosen, *axes):
+        for key in keys or _keys(chosen, axes):
             cell = dict(zip(axes, key, strict=True))
-            named = [self._named(*item, scope) for item in cell.items()]
-            runs = {**scope, **cell}
-            body.append([*named, *(self._cell(one, runs, decimals) for one in asked)])
+            names = [called(**{axis: part}) for axis, part in cell.items()]
+            values = [self._cell(one, {**scope, **cell}, decimals) for one in asked]
+            body.append([*names, *values])
         heads = [axis.capitalize() for axis in axes]
-        return reference.table([*heads, *self._heads(asked, scope)], body)
-
-    def _heads(
-        self, asked: Sequence[TableColumn], scope: Mapping[str, Any]
-    ) -> Iterator[str]:
-        """What tells each column from the others: its metric, its statistic, the part of the runs."""
         several = len({column.metric for column in asked}) > 1
         for column in asked:
             said, is_mean = [], column.statistic == "mean"
-            if several or (is_mean and not column.part):
+            if several or (is_mean and not column.environment):
                 known = METRICS.get(column.metric)
                 said.append(known.label if known else column.metric)
-            if column.plain != column.statistic:
+            if column.statistic.startswith(INTERVAL):
                 said.append("interval")
             elif not is_mean:
                 told = column.statistic.removesuffix("_percent")
                 said.append(told.replace("_", " "))
-            if column.part:
-                said.append(self._named(column.axis, column.part, scope))
-            yield ", ".join(said)
+            if column.environment:
+                said.append(called(environment=column.environment))
+            heads.append(", ".join(said))
+        return reference.table(heads, body)
 
     def _cell(
         self, column: TableColumn, runs: dict[str, Any], decimals: int | None
     ) -> str:
         """One value of a table, of runs or of a comparison."""
-        say = self.compare if column.of_comparison else self.value
-        if column.plain != column.statistic:
-            say = self.interval
-        if column.of_comparison:
-            runs = self._scopes.sides(runs)
+        statistic = column.statistic.removeprefix(INTERVAL)
+        known = STATISTICS.get(statistic)
+        say: Callable[..., str] = self.value
+        if statistic in _OF_COMPARISONS or (known and known.compares):
+            say, runs = self.compare, self._scopes.sides(runs)
         else:
-            if column.part:
-                runs = runs | {column.axis: column.part}
+            if column.environment:
+                runs = runs | {"environment": column.environment}
             if column.metric not in self._scopes.select(**runs).metrics:
                 return NOT_AVAILABLE
-        return say(column.plain, column.metric, decimals=decimals, **runs)
-
-    def _named(self, axis: str, key: str, scope: Mapping[str, Any]) -> str:
-        """What readers call a key."""
-        return self.name(campaign=scope.get("campaign", ""), **{axis: key})
+        if statistic != column.statistic:
+            say = self.interval
+        return say(statistic, column.metric, decimals=decimals, **runs)
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
@@ -512,37 +504,11 @@ def _is_about(size: object, near: float) -> bool:
     return bool(abs(abs(size) - near) <= _ABOUT * near)  # type: ignore[arg-type] # a figure of a table
 
 
-def _keys(chosen: Chosen, *axes: str) -> Mapping[tuple[str, ...], None]:
+def _keys(chosen: Chosen, axes: Sequence[str]) -> Mapping[tuple[str, ...], None]:
     """The keys of the runs along these axes, each once."""
     for axis in axes:
         if axis not in AXES:
             remedy = f"write one of {', '.join(AXES)}"
-            raise ClaimError(
-                f"a table has no rows or columns by {axis!r}", remedy=remedy
-            )
+            raise ClaimError(f"a table has no rows by {axis!r}", remedy=remedy)
     records = chosen.records
     return dict.fromkeys(tuple(getattr(one, axis) for axis in axes) for one in records)
-
-
-def _columns(
-    shown: str | Sequence[Sequence[str]],
-    metric: str | Sequence[str],
-    axis: str,
-    chosen: Chosen,
-) -> list[TableColumn]:
-    """The columns that a table is asked for: as a list of them, or as a statistic with metrics or an axis."""
-    if not isinstance(shown, str):
-        asked = [TableColumn(*column) for column in shown]
-    else:
-        parts = [key for (key,) in _keys(chosen, axis)] if axis else [""]
-        metrics = [metric] if isinstance(metric, str) else metric
-        asked = [
-            TableColumn(shown, name, part, axis) for name in metrics for part in parts
-        ]
-    for column in asked:
-        if column.metric not in chosen.metrics:
-            raise ClaimError(
-                f"no run of this scope has the metric {column.metric!r}",
-                remedy=suggestion(column.metric, sorted(chosen.metrics)),
-            )
-    return asked
