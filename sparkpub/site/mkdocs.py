@@ -6,16 +6,14 @@ import logging
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from jinja2 import Environment
 from jinja2.ext import Extension
-from jinja2.runtime import Context
 from markupsafe import Markup
 from mkdocs.commands.build import build as build_docs
 from mkdocs.commands.serve import serve as serve_docs
@@ -107,19 +105,6 @@ class WithoutIndents(Extension):
     ) -> str:
         """The source of a template as Jinja compiles it."""
         return _INDENT.sub("", source)
-
-
-@dataclass(frozen=True)
-class Additions:
-    """What our templates in `theme/` ask for: `sparkpub.policy()` and so on. Addresses are from the site's root."""
-
-    policy: Callable[[Context], str] | None
-    """None in a preview, whose server adds a script of its own to every page."""
-    card: str
-    """The picture of pages that have none of their own."""
-    search: str
-    problems: Sequence[str]
-    """What stops a build, in a preview: a line each."""
 
 
 def _file(config: MkDocsConfig, uri: str, file: File) -> DocFile:
@@ -265,12 +250,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         env.trim_blocks = True
         env.add_extension(WithoutIndents)
         policy = security.page_policy(env, self.config.allow)
-        env.globals["sparkpub"] = Additions(
-            policy=policy if self._preview is None else None,
-            card=SITE_CARD,
-            search=runtime.script(runtime.SEARCH)[0],
-            problems=self._problems,
-        )
+        # What our templates in `theme/` ask for. The server of a preview adds a script of its own to every page, which
+        # no policy allows. Addresses are from the site's root.
+        env.globals["sparkpub"] = {
+            "policy": policy if self._preview is None else None,
+            "card": SITE_CARD,
+            "search": runtime.script(runtime.SEARCH)[0],
+            "problems": self._problems,
+        }
         return env
 
     def _source(self, page: Page) -> SourcePage:

@@ -5,9 +5,8 @@ number.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from math import ceil
 
@@ -26,8 +25,7 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.grouping import grouped
-from sparkpub.review.names import WITH, Names, in_environment
-from sparkpub.review.reviewed import Cell
+from sparkpub.review.names import WITH, Names, in_environment, told_apart
 from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding
@@ -283,54 +281,23 @@ def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
     """The best and the worst mean, for where nothing is compared."""
     if not cells:
         return f"No run has a value for {metric.within_sentence}."
-    ordered = sorted(cells, key=lambda cell: cell.mean, reverse=True)
-    if len(ordered) == 1:
-        return (
-            f"The mean of {metric.within_sentence} is {metric.told(ordered[0].mean)}."
-        )
-    first, last = ordered[0], ordered[-1]
-    extremes = "highest", "lowest"
+    if len(cells) == 1:
+        return f"The mean of {metric.within_sentence} is {metric.told(cells[0].mean)}."
+    called = told_apart([names.cell(one.campaign, one.cell) for one in cells])
+    ordered = sorted(zip(cells, called, strict=True), key=lambda item: -item[0].mean)
+    extremes = ["highest", "lowest"]
     if metric.direction == "lower":
-        first, last = last, first
-        extremes = "lowest", "highest"
-    called = distinct_names(
-        [cell.cell for cell in ordered], partial(_in_words, names, first.campaign)
+        ordered.reverse()
+        extremes.reverse()
+    (first, best), (last, worst) = ordered[0], ordered[-1]
+    # A reader has to know where two means that are named together are of different machines.
+    elsewhere = (
+        "" if set(first.machines) == set(last.machines) else ", on different machines"
     )
     return (
-        f"{metric.subject} is {extremes[0]} for {called[first.cell]} ({metric.told(first.mean)}) "
-        f"and {extremes[1]} for {called[last.cell]} ({metric.told(last.mean)})"
-        f"{_elsewhere(first, last)}."
+        f"{metric.subject} is {extremes[0]} for {best} ({metric.told(first.mean)}) "
+        f"and {extremes[1]} for {worst} ({metric.told(last.mean)}){elsewhere}."
     )
-
-
-def _elsewhere(one: TableRow, other: TableRow) -> str:
-    """What a reader has to know where two means that are named together are of different machines."""
-    if set(one.machines) == set(other.machines):
-        return ""
-    return ", on different machines"
-
-
-def _in_words(names: Names, campaign: str, cell: Cell) -> Cell:
-    """A cell with the names for readers in place of keys."""
-    model, environment, workload = cell
-    return (
-        names.model(campaign, model),
-        names.environment(campaign, environment),
-        names.workload(campaign, workload),
-    )
-
-
-def distinct_names(
-    cells: Sequence[Cell], said: Callable[[Cell], Cell] | None = None
-) -> dict[Cell, str]:
-    """Cell to the parts of its name that not all of the cells share: `deepseek, native`; the model at least. `said`
-    gives names in place of keys."""
-    varied = [place for place in range(3) if len({cell[place] for cell in cells}) > 1]
-    names = {}
-    for cell in cells:
-        parts = cell if said is None else said(cell)
-        names[cell] = ", ".join(parts[place] for place in varied or [0])
-    return names
 
 
 def sample(cells: Sequence[TableRow], excluded: Mapping[str, str]) -> str:

@@ -42,6 +42,9 @@ class Keys:
 
     short_model = environment = workload = model
 
+    def cell(self, _campaign: str, cell: tuple[str, ...]) -> tuple[str, ...]:
+        return cell
+
 
 KEYS: Any = Keys()
 
