@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from sparkpub.record.errors import SiteError
@@ -32,9 +33,15 @@ class Post:
     updated: datetime
     meta: Mapping[str, Any]
 
-    def names(self, *fields: str) -> list[str]:
-        """What its front matter lists: `authors`, `categories`, `tags`."""
-        return [str(name) for field in fields for name in self.meta.get(field) or ()]
+    @property
+    def authors(self) -> list[str]:
+        """Who its front matter names."""
+        return [str(name) for name in self.meta.get("authors") or ()]
+
+    @property
+    def description(self) -> str:
+        """What its front matter says of it."""
+        return str(self.meta.get("description") or "")
 
     @property
     def date(self) -> str:
@@ -53,37 +60,13 @@ class Post:
 
 
 def posts(written: Mapping[str, Page]) -> list[Post]:
-    """The posts among pages in order of their dates, without drafts; those of one date in order of their files, 9
-    before 10.
+    """The posts among pages in order of their times, without drafts.
 
     Raises SiteError naming the file and the field.
     """
-    found = [
-        _post(uri, page)
-        for uri, page in written.items()
-        if uri.startswith(POSTS) and not page.meta.get("draft")
-    ]
-    _refuse_twins(found)
-    return sorted(found, key=lambda post: (post.created, _numbered(post.uri)))
-
-
-def _numbered(uri: str) -> list[tuple[str, int]]:
-    """A file's name to sort by: part 10 comes after part 9."""
-    pieces = re.findall(r"(\D*)(\d*)", uri)
-    return [(text, int(digits or 0)) for text, digits in pieces]
-
-
-def _refuse_twins(found: Sequence[Post]) -> None:
-    """Raise SiteError where two posts would be published at one address, and one of them lost."""
-    files: dict[str, str] = {}
-    for post in found:
-        other = files.setdefault(post.slug, post.uri)
-        if other != post.uri:
-            raise SiteError(
-                f"{other} has the slug {post.slug!r} too",
-                where=post.uri,
-                remedy="give one of the two posts another slug",
-            )
+    found = [_post(uri, written[uri]) for uri in written if uri.startswith(POSTS)]
+    published = [post for post in found if not post.meta.get("draft")]
+    return sorted(published, key=attrgetter("created", "uri"))
 
 
 def _post(uri: str, page: Page) -> Post:
@@ -92,21 +75,16 @@ def _post(uri: str, page: Page) -> Post:
         created, updated = dates(meta.get("date"))
     except ValueError as error:
         raise SiteError(
-            f"a post needs a date: {error}",
+            f"a post needs front matter with a date: {error}",
             where=uri,
-            remedy="add date: YYYY-MM-DD to its front matter, with a time if you like",
+            remedy="add date: YYYY-MM-DD to it, with a time if you like",
         ) from None
+    slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
+    if not _SLUG.fullmatch(slug):
+        remedy = "use letters, digits, - and _"
+        raise SiteError(f"slug {slug!r} is no address", where=uri, remedy=remedy)
     heading = re.search(r"^# (.*)$", page.text, re.MULTILINE)
     title = str(meta.get("title") or (heading[1] if heading else uri))
-    slug = str(meta.get("slug", ""))
-    if not _SLUG.fullmatch(slug):
-        raise SiteError(
-            f"slug {slug!r} is no address"
-            if slug
-            else "a post needs a slug, its address",
-            where=uri,
-            remedy="add slug: to its front matter, of letters, digits, - and _",
-        )
     return Post(uri, slug, title, created, updated, meta)
 
 
@@ -121,7 +99,7 @@ def with_series(
     for index, post in enumerate(series):
         cited = bibtex(
             f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
-            post.names("authors"),
+            post.authors,
             post.title,
             post.date,
             options.name,
