@@ -40,7 +40,7 @@ from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import of_all
 from sparkpub.site import manual, sources, starter
-from sparkpub.site.figures import samples
+from sparkpub.site.figures.telemetry import read as read_telemetry
 from sparkpub.site.proofreading import read_page
 from tests.adversarial.mutations import LONGEST, damaged, with_other_values
 from tests.published import MEASURED
@@ -118,7 +118,7 @@ def _evidence(name: str, content: bytes, folder: Path) -> None:
         path.write_text(json.dumps(document))
     _reviewed(data)
     for path in record_paths(data / "h200"):
-        samples.read(read_record(path))
+        read_telemetry(read_record(path))
 
 
 def _campaign(_: str, content: bytes, folder: Path) -> None:

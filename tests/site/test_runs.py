@@ -92,5 +92,5 @@ def test_several_gpus_are_drawn_as_their_sum_and_the_axes_have_no_rows(
     assert trace.lines == {"GPU power": [(0, 300), (1, 310)], "CPU": [(0, 5), (1, 6)]}
     figure = telemetry.figure(stored, trace)
     assert figure.table.rows[0] == ["GPU power", "W", "300.0", "310.0"]
-    assert trace.form.key == figure.drawn_as
+    assert trace.key == figure.drawn_as
     assert ">GPU power (W)<" in draw("k", figure.chart).svg_wide
