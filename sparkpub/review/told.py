@@ -22,7 +22,8 @@ _CHANGE = "unit difference ci95_difference difference_percent"
 _SHOWN: Mapping[str, tuple[str, str]] = {
     "cells": (
         "Cells (sd of the sample; * is in effect the maximum: n is too small)",
-        "campaign model environment workload metric unit n mean sd ci95 cv_percent p50 p95 p99 n_effective trend_slope trend_p_value",
+        "campaign model environment workload metric unit n mean sd ci95 cv_percent p50 p95 p99 n_effective"
+        " trend_slope trend_p_value",
     ),
     "comparisons": (
         "Comparisons (candidate against baseline)",

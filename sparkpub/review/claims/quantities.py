@@ -33,7 +33,7 @@ from sparkpub.review.statistics.estimate import Interval, over
 from sparkpub.review.statistics.series import least_squares, trends
 from sparkpub.review.tables.cells import levelled
 from sparkpub.review.tables.column import TableRow, groups, texts
-from sparkpub.review.tables.comparisons import Compared, Margin, compare
+from sparkpub.review.tables.comparisons import Compared, compare
 from sparkpub.review.tables.over import of_cells
 from sparkpub.review.vocabulary import Statistic, StatisticKind, statistic_called
 
@@ -62,8 +62,7 @@ class Question:
         assert self.sides is not None
         where, campaign = values["environment"], self.chosen.campaign
         candidate, baseline = (values[where == name] for name in self.sides)
-        margin = Margin(self.margin_percent, campaign.margin_declared)
-        return compare(baseline, candidate, campaign, margin)
+        return compare(baseline, candidate, campaign, self.margin_percent)
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)

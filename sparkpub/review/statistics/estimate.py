@@ -39,7 +39,6 @@ from sparkpub.record.percentiles import quantiles
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
-ComparisonVerdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
 
 ALPHA = 0.05
 WANTED_POWER = 0.8
@@ -370,23 +369,30 @@ def holm(p_values: Sequence[float | None] | Floats) -> list[float | None]:
 
 
 def verdict_of(
-    n_effective: float,
-    difference: float,
-    p_value: float | None,
-    equivalence_p: float | None,
+    n_effective: Any,
+    difference: Any,
+    p_value: Any,
+    equivalence_p: Any,
     *,
-    confounded: bool,
-) -> ComparisonVerdict:
-    """The rule. Equivalence within the declared margin comes first: what is negligible is not a difference."""
-    if confounded:
-        return "confounded"
-    if n_effective < MINIMUM_RUNS:
-        return "undecided"
-    if is_significant(equivalence_p):
-        return "equivalent"
-    if is_significant(p_value):
-        return "higher" if difference > 0 else "lower"
-    return "undecided"
+    confounded: Any,
+) -> Any:
+    """The rule, for each element. Equivalence within the declared margin comes first: what is negligible is not a
+    difference."""
+    return np.select(
+        [
+            confounded,
+            np.less(n_effective, MINIMUM_RUNS),
+            np.less(equivalence_p, ALPHA),
+            np.less(p_value, ALPHA),
+        ],
+        [
+            "confounded",
+            "undecided",
+            "equivalent",
+            np.where(np.greater(difference, 0), "higher", "lower"),
+        ],
+        "undecided",
+    )
 
 
 def deciding_level(verdict: str, equivalence_p: float | None) -> float:
@@ -401,8 +407,8 @@ def deciding_level(verdict: str, equivalence_p: float | None) -> float:
 
 
 def replication(
-    overall: ComparisonVerdict,
-    verdicts: Sequence[ComparisonVerdict],
+    overall: str,
+    verdicts: Sequence[str],
     heterogeneity_p: float | None,
 ) -> Literal["replicates", "does not replicate", "undecided"]:
     """Whether machines show one thing: `overall` is the verdict on their mean, `verdicts` are their own. The p of their

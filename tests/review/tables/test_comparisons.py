@@ -15,7 +15,6 @@ from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import deciding_level
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.review.tables.comparisons import (
-    Margin,
     compare,
     deciding,
     estimate,
@@ -36,13 +35,14 @@ def compared(
     *,
     order: str = "random",
     metric: str = TPUT,
-    margin: Margin | None = None,
+    margin: float = 1.0,
+    declared: bool = True,
     servers: tuple[str, str] = ("", ""),
 ) -> TableRow:
     """Runs of a campaign against others of it, which took turns a minute each; letters name the server of each run."""
     sides = {"native": [*map(float, native)], "container": [*map(float, container)]}
     cells = {("m", name): {metric: values} for name, values in sides.items()}
-    data = a_campaign("c", cells, order=order)
+    data = a_campaign("c", cells, order=order, matrix=declared)
     names = dict(zip(sides, servers, strict=True))
     runs = []
     for minute, stored in enumerate(data.runs):
@@ -59,7 +59,7 @@ def compared(
     campaign = CampaignData(data.info, data.folder, tuple(runs))
     table = ReviewedCampaign(campaign).table
     one, other = (table[table["environment"] == name] for name in sides)
-    found = compare(one, other, campaign, margin or Margin(1.0, declared=True))
+    found = compare(one, other, campaign, margin)
     assert found is not None
     return found[0]
 
@@ -75,7 +75,7 @@ def test_complete_rounds_are_compared_within_and_see_through_a_drift() -> None:
         level + np.linspace(0, 20, 10) + noise[side]
         for side, level in enumerate((100, 100.5))
     )
-    fine = Margin(0.01, declared=True)
+    fine = 0.01
     found = in_turns(a, b, margin=fine)
     assert (found.order, found.analysis, found.n_baseline) == (
         "interleaved",
@@ -88,7 +88,7 @@ def test_complete_rounds_are_compared_within_and_see_through_a_drift() -> None:
 
 
 def test_runs_outside_of_complete_rounds_are_left_out_and_counted() -> None:
-    found = in_turns([*NATIVE, 500.0], NEAR, margin=Margin(5.0, declared=True))
+    found = in_turns([*NATIVE, 500.0], NEAR, margin=5.0)
     assert (found.n_baseline, found.n_candidate, found.left_out) == (4, 4, 1)
     means = np.mean(NATIVE), np.mean(NEAR)
     assert (found.mean_baseline, found.mean_candidate) == pytest.approx(means)
@@ -122,7 +122,7 @@ def test_a_verdict_says_what_so_many_runs_of_one_day_cannot_tell(
     container: list[float],
 ) -> None:
     """Four runs have no slow one of 52.7 % with a probability of 0.473⁴ = 0.05."""
-    found = compared(NATIVE, container, margin=Margin(5.0, declared=True))
+    found = compared(NATIVE, container, margin=5.0)
     assert (found.days, found.unseen_percent) == (1, pytest.approx(52.7, abs=0.05))
     assert found.why.endswith(
         " It holds for the day of these runs, and slow runs, up to 53 % of all, can be missing among them."
@@ -168,8 +168,8 @@ def test_neighbours_that_are_alike_leave_the_verdict_open(
     [
         (compared(NATIVE, FASTER), "higher", 0.95),
         (compared(FASTER, NATIVE), "lower", 0.95),
-        (compared(NATIVE, NEAR, margin=Margin(5.0, declared=True)), "equivalent", 0.9),
-        (compared(NATIVE, NEAR, margin=Margin(0.1, declared=True)), "undecided", 0.9),
+        (compared(NATIVE, NEAR, margin=5.0), "equivalent", 0.9),
+        (compared(NATIVE, NEAR, margin=0.1), "undecided", 0.9),
         # No margin is held against a scale without a true zero.
         (compared(NATIVE, NEAR, metric=HEAT), "undecided", 0.95),
     ],
@@ -190,7 +190,7 @@ def test_equivalent_is_where_the_interval_that_decides_lies_within_the_margin() 
     generator = np.random.default_rng(0)
     for _ in range(10):
         sides = (apart(generator.normal(100, 1, 8)) for _ in range(2))
-        found = compared(*sides, margin=Margin(1.2, declared=True))
+        found = compared(*sides, margin=1.2)
         low, high = found.ci90_difference
         limit = 0.012 * found.mean_baseline
         assert (found.verdict == "equivalent") == (-limit < low and high < limit)
@@ -205,7 +205,7 @@ def test_equivalent_is_where_the_interval_that_decides_lies_within_the_margin() 
             "It is detectable within that margin (p",
         ),
         (
-            compared(NATIVE, NEAR, margin=Margin(5.0, declared=False)),
+            compared(NATIVE, NEAR, margin=5.0, declared=False),
             "lies within ±5 % (a margin chosen afterwards) of the baseline (Welch, 4 and 4 runs, TOST p",
         ),
         (
@@ -225,7 +225,7 @@ def test_what_a_verdict_rests_on_is_said(found: TableRow, said: str) -> None:
 def test_adjusted_p_values_decide() -> None:
     """A difference, and an equivalence, that hold alone with p between 0.005 and 0.05 do not in a family of ten."""
     shifted = [value + 1.75 for value in NATIVE]
-    fine, wide = Margin(0.01, declared=True), Margin(1.6, declared=True)
+    fine, wide = 0.01, 1.6
     for row, said in (
         (compared(NATIVE, shifted, margin=fine), "higher"),
         (compared(NATIVE, NEAR, margin=wide), "equivalent"),
@@ -238,11 +238,11 @@ def test_adjusted_p_values_decide() -> None:
 
 def test_readings_without_spread_claim_no_more_than_their_rounding() -> None:
     """60.0 and 60.0 rounded to 1: difference 0 ± t·√2/√12 of a step, so equivalent within 2 % but not within 0.1 %."""
-    same = compared([60.0] * 10, [60.0] * 10, margin=Margin(2.0, declared=True))
+    same = compared([60.0] * 10, [60.0] * 10, margin=2.0)
     assert (same.difference, same.p_value, same.verdict) == (0, 1, "equivalent")
     half = 2.1009 * np.sqrt(2 / 12)
     assert same.ci95_difference == pytest.approx((-half, half), abs=1e-4)
-    fine = Margin(0.1, declared=True)
+    fine = 0.1
     assert compared([60.0] * 10, [60.0] * 10, margin=fine).verdict == "undecided"
     # The instrument reads 0.01, so 100.0 four times is not a reading to the next whole number.
     low, high = compared([100.0] * 4, [100.0, 100.01, 99.99, 100.02]).ci95_difference
