@@ -132,16 +132,16 @@ def test_a_verdict_says_what_so_many_runs_of_one_day_cannot_tell(
 @pytest.mark.parametrize(
     ("order", "n", "why"),
     [
-        ("random", 1, "Too few runs to decide: 1 and 1, and 4 a side are needed."),
-        ("random", 3, "Too few runs to decide: 3 and 3, and 4 a side are needed."),
-        ("interleaved", 3, "Too few complete rounds to decide: 3, and 4 are needed."),
+        ("random", 1, "the 1 and 1 runs are worth 1.0, and 4 are needed."),
+        ("random", 3, "the 3 and 3 runs are worth 3.0, and 4 are needed."),
+        ("interleaved", 3, "the 3 rounds are worth 3.0, and 4 are needed."),
     ],
 )
 def test_few_runs_decide_nothing_however_far_apart(
     order: str, n: int, why: str
 ) -> None:
     found = compared([100.0, 101.0, 99.0][:n], [200.0, 202.0, 199.0][:n], order=order)
-    assert (found.verdict, found.why) == ("undecided", why)
+    assert (found.verdict, why in found.why) == ("undecided", True)
     assert (found.p_value is None, found.df is None) == (n == 1, n == 1)
     assert found.difference == pytest.approx(100, rel=0.01)
 
@@ -159,8 +159,8 @@ def test_neighbours_that_are_alike_leave_the_verdict_open(
     )
     assert found.n_effective < 4
     assert found.verdict == "undecided"
-    said = f"Neighbouring runs are alike: the {runs} are worth {found.n_effective:.1f} independent ones"
-    assert found.why.startswith(said)
+    said = f"the {runs} are worth {found.n_effective:.1f}, and 4 are needed."
+    assert said in found.why
 
 
 @pytest.mark.parametrize(
@@ -314,8 +314,8 @@ def test_the_estimate_of_a_comparison_has_the_error_of_its_test() -> None:
             5,
             "10 rounds, which shared servers: n = 5 servers a side",
         ),
-        ("acceeg", "bbddff", 3, "the 6 rounds shared 3 a side, and 4 are needed."),
-        ("aaaaaa", "", 1, "shared 1 a side"),
+        ("acceeg", "bbddff", 3, "the 6 rounds on 3 servers a side are worth"),
+        ("aaaaaa", "", 1, "on 1 server a side"),
         ("", "", None, ""),
     ],
 )
