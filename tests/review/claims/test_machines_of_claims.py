@@ -86,6 +86,6 @@ def test_a_repetition_says_what_else_was_another(version: str, differs: bool) ->
     second = with_engine(a_fleet({"d": drawn(120, 5, 3)}, name="d"), version)
     found = repeated(first, second)
     assert found.verdict == "supported"
-    assert "3 machines: 8 rounds; 8 rounds; 8 rounds" in found.text
+    assert "3 sessions: 8 rounds; 8 rounds; 8 rounds" in found.text
     assert bool(found.evidence.get("differences")) is differs
     assert (" The campaigns differ in engine" in found.text) is differs
