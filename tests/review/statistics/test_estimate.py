@@ -346,16 +346,16 @@ def test_holm_is_statsmodels(p_values: list[float]) -> None:
         (3.99, 1, 0.001, 0.001, False, "undecided"),
         (4, 1, 0.001, 0.049, False, "equivalent"),
         (4, 1, 0.049, 0.05, False, "higher"),
-        (4, -1, 0.049, None, False, "lower"),
+        (4, -1, 0.049, math.nan, False, "lower"),
         (4, 1, 0.05, 0.05, False, "undecided"),
-        (4, 1, None, None, False, "undecided"),
+        (4, 1, math.nan, math.nan, False, "undecided"),
     ],
 )
 def test_the_rule(
     n_effective: float,
     difference: float,
-    p: float | None,
-    q: float | None,
+    p: float,
+    q: float,
     confounded: bool,
     verdict: str,
 ) -> None:
