@@ -150,14 +150,6 @@ def test_removed_runs_move_the_mean_the_verdict_and_a_claim(
     assert f"| {escaped(says)} | supported → undecided |" in list(as_markdown(found))
 
 
-def test_a_claim_on_what_only_one_side_has(base: Path, tmp_path: Path) -> None:
-    a_folder(tmp_path / "head", {**VALUES, "vm": [1.0]})
-    claims = tmp_path / "claims.yaml"
-    claims.write_text(CLAIMS)
-    (claim,) = changes(base, tmp_path / "head", claims)["claims"]
-    assert (claim["before"], claim["after"]) == (None, "supported")
-
-
 def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
     path = record_of(head / "c", "native", 2)
     before = path.stat()

@@ -107,22 +107,6 @@ def test_only_machines_that_ran_both_environments_are_compared() -> None:
     assert (found.left_out, found.analysis) == (4, "paired")
 
 
-def test_a_machine_that_ran_one_environment_adds_nothing_to_the_difference() -> None:
-    both = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
-    native = {
-        place: values
-        for place, values in drawn(500, 0, 3).items()
-        if place[1] == "native"
-    }
-    found = compared(ReviewedCampaign(a_fleet({**both, "c": native})))
-    assert found.machines == 2
-    assert found.left_out == 8
-    assert (
-        found.difference_percent
-        == compared(ReviewedCampaign(a_fleet(both))).difference_percent
-    )
-
-
 def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
     """Levels of 100 and 140 with noise of 0.3 %: not 17 %, which the levels alone would make it."""
     native = natively(replicated(0, 0))
@@ -204,22 +188,6 @@ def test_stats_shows_each_machine_and_all_together() -> None:
     assert native.n_by_machine == (8, 8, 8)
     text = told.render(found, "text")
     assert "Over machines" in text
-
-
-def test_a_cell_of_one_machine_names_it_where_the_campaign_has_several() -> None:
-    """Each model on a machine of its own; a campaign of a single machine names none."""
-    sides = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
-    renamed = {("n", place[1]): values for place, values in sides["b"].items()}
-    fleet = a_fleet({"a": sides["a"], "b": renamed}, machines="split")
-    cells = unreviewed(a_dataset(fleet)).cell_rows
-    assert {(cell.model, cell.machines, cell.n_by_machine) for cell in cells} == {
-        ("m", ("a",), (8,)),
-        ("n", ("b",), (8,)),
-    }
-    alone = unreviewed(
-        a_dataset(a_fleet({"a": sides["a"]}, machines="split"))
-    ).cell_rows
-    assert {cell.machines for cell in alone} == {()}
 
 
 def test_machines_replicate_or_not_or_are_too_few() -> None:

@@ -16,7 +16,6 @@ from sparkpub.review.statistics.order import (
     chance_of_switches,
     complete_rounds,
     order_as_run,
-    share_earlier,
     units,
 )
 from tests.review.statistics.samples import FINE, Floats
@@ -84,14 +83,6 @@ def test_the_chance_of_few_switches_is_the_enumerated_one(n: int, m: int) -> Non
     for both, mine in zip(sides, switches, strict=True):
         share = np.mean([other <= mine for other in switches])
         assert chance_of_switches(*both) == pytest.approx(share)
-
-
-def test_how_much_earlier_a_side_ran() -> None:
-    """A tie counts half of a pair, and leaves open how often the sides changed places."""
-    assert share_earlier([1, 4], [2, 3]) == 2 / 4
-    assert share_earlier([5, 7, 8, 9, 10], [1, 2, 3, 4, 6]) == pytest.approx(1 / 25)
-    assert share_earlier([1, 2], [2, 3]) == 3.5 / 4
-    assert chance_of_switches([1, 2], [2, 3]) == 1
 
 
 @pytest.mark.parametrize(

@@ -107,31 +107,6 @@ def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     assert smallest.p_adjusted == pytest.approx(3 * smallest.p_value)
 
 
-def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:
-    """Iteration 3 is missing in the container, and repeats name what they repeat: five pairs are left of six."""
-    data = a_campaign(
-        "c",
-        {
-            ("m", "native"): {TPUT: noise(1, 100)},
-            ("m", "container"): {TPUT: noise(2, 99)},
-        },
-    )
-    runs = [run for run in data.runs if run.record.run_id != "c-container_m_w_03"]
-    again = runs[0].record.model_copy(
-        update={"run_id": "again", "repeat_of": runs[0].record.run_id}
-    )
-    data = CampaignData(
-        data.info, data.folder, (*runs, type(runs[0])(again, runs[0].path))
-    )
-    (row,) = unreviewed(a_dataset(data)).comparison_rows
-    assert (row.analysis, row.n_baseline, row.n_candidate, row.left_out) == (
-        "paired",
-        5,
-        5,
-        2,
-    )
-
-
 @pytest.mark.parametrize(
     ("imported", "matrix", "declared"),
     [(False, True, True), (True, True, False), (False, False, False)],
