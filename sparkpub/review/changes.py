@@ -18,6 +18,7 @@ from sparkpub.record.store import campaign_folders
 from sparkpub.record.text import counted
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import ledger
+from sparkpub.review.claims.claim import Claim
 from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.results import Results
 
@@ -86,7 +87,7 @@ def _same(one: Path, other: Path) -> bool:
 
 def _differing(columns: Sequence[str], old: Shown, new: Shown) -> list[ChangedRow]:
     """What is not the same on both sides: first what the old one has, which readers know."""
-    found = []
+    found: list[ChangedRow] = []
     for about in {**old, **new}:
         before, after = old.get(about), new.get(about)
         if before != after:
@@ -101,14 +102,14 @@ def _differing(columns: Sequence[str], old: Shown, new: Shown) -> list[ChangedRo
 def _shown(found: Review) -> dict[str, Shown]:
     """Every table but that of claims."""
     data, results = found.dataset, Results(found)
-    campaigns = dict.fromkeys(((name,) for name in data.damage), "cannot be read")
     shown: dict[str, Shown] = {name: {} for name in _COLUMNS}
+    shown["campaigns"] = {(name,): "cannot be read" for name in data.damage}
     for name, campaign in data.campaigns.items():
         good = sum(run.run_id not in found.excluded for run in campaign.runs)
         told = f"{counted(len(campaign.runs), 'run')}, {good} counted"
         if campaign.covered:
             told += f", {campaign.progress}"
-        campaigns[name,] = told
+        shown["campaigns"][name,] = told
         for run in campaign.runs:
             shown["runs"][name, run.run_id] = f"record {run.sha256[:12]}"
         info = campaign.info
@@ -122,7 +123,6 @@ def _shown(found: Review) -> dict[str, Shown]:
         if info.ended is not None:
             decisions.append(f"ended before every planned run was done: {info.ended}")
         shown["decisions"] |= {(name, entry): "decided" for entry in decisions}
-    shown["campaigns"] = campaigns
     for item in found.findings:
         about = (item.campaign, item.where, item.check, item.message)
         shown["findings"][about] = item.severity
@@ -137,10 +137,12 @@ def _shown(found: Review) -> dict[str, Shown]:
     return shown
 
 
-def _judged(asked: Sequence[ledger.Claim], whole: Dataset) -> Shown:
+def _judged(asked: Sequence[Claim], whole: Dataset) -> Shown:
     """The verdicts on claims."""
     verdicts: Shown = {}
-    found = review(whole) if asked else None
+    if not asked:
+        return verdicts
+    found = review(whole)
     for claim in asked:
         with suppress(ClaimError):  # the data lack what it names
             (told,) = ledger.judge([claim], found)

@@ -141,9 +141,10 @@ def _cell(row: TableRow, name: str) -> str:
     if name in _IN_UNIT:
         decimals = metric_called(row.metric, row.unit).decimals
     if isinstance(value, tuple):
-        ends = outward_digits(*value)
+        low, high = value
+        ends = outward_digits(low, high)
         if decimals is not None:
-            ends = outward(*value, decimals)
+            ends = outward(low, high, decimals)
         return " … ".join(_figure(end, decimals) for end in ends)
     text = _figure(value, decimals)
     return text if getattr(row, f"{name}_supported", True) else f"{text}*"

@@ -47,6 +47,7 @@ from sparkpub.review.statistics.estimate import (
     verdict_of,
 )
 from sparkpub.review.statistics.order import (
+    DeclaredOrder,
     OrderAsRun,
     Timeline,
     by_unit,
@@ -293,7 +294,7 @@ def difference(
         for side in sides
     )
     if order is None:
-        declared = {*one["order"], *other["order"]}
+        declared: set[DeclaredOrder] = {*one["order"], *other["order"]}
         said = declared.pop() if len(declared) == 1 else "as-published"
         order = order_as_run(said, first, second)
     analysis = _ANALYSES.get(order, "welch")
@@ -304,11 +305,10 @@ def difference(
         analysis = "description"
         of_units = np.arange(len(one)), np.arange(len(other))
     values = [side["value"].to_numpy() for side in sides]
-    found, beside = two_means(
-        *map(by_unit, values, of_units),
-        resolution_of(np.concatenate(values)),
-        paired=analysis == "paired",
-    )
+    sample, against = map(by_unit, values, of_units)
+    resolution = resolution_of(np.concatenate(values))
+    is_paired = analysis == "paired"
+    found, beside = two_means(sample, against, resolution, paired=is_paired)
     if not has_units:
         found = replace(found, error=np.nan, df=np.nan)
         beside["n_effective"] = 0
@@ -393,7 +393,7 @@ def figured(found: pd.DataFrame) -> pd.DataFrame:
         ),
         "power_10_percent": tested.detection_power(DETECTABLE_PERCENT / 100 * base),
         "detectable_percent": 100 * tested.detectable() / base,
-        "better": np.select([gain > 0, gain < 0], ["candidate", "baseline"], None),
+        "better": pd.Series(gain).map({1: "candidate", -1: "baseline"}).to_numpy(),
         "servers": found["servers"].astype("Int64"),
     }
     for name, level in _LEVELS.items():
