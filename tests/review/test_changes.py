@@ -180,17 +180,6 @@ def test_damage_is_a_new_finding_and_no_removal(base: Path, head: Path) -> None:
     }
 
 
-def test_a_finding_with_other_evidence_is_the_same(tmp_path: Path) -> None:
-    """It names the cell that varies most, and the figures of the other one stand in its evidence."""
-    most = [50.0, 150.0] * 3
-    for name, last in (("base", 120.0), ("head", 121.0)):
-        values = {"native": most, "container": [80.0, 120.0, 80.0, 120.0, 80.0, last]}
-        a_folder(tmp_path / name, values)
-    found = changes(tmp_path / "base", tmp_path / "head")
-    assert [row["run"] for row in found["runs"]] == ["c-container-6"]
-    assert found["findings"] == []
-
-
 def test_decisions_and_coverage_are_told(tmp_path: Path) -> None:
     base, head = tmp_path / "base", tmp_path / "head"
     a_folder(base, {"native": [1.0]}, matrix=MATRIX)

@@ -137,28 +137,6 @@ def test_a_faster_machine_that_took_over_is_no_trend() -> None:
     assert p_value > 0.1
 
 
-@pytest.mark.parametrize(
-    ("measured", "mean", "sd", "has_interval"),
-    [
-        ([[100.0], [110.0]], 105.0, None, False),
-        # Three runs of one machine and one of another: the mean of all four, and the spread of the three.
-        ([[100.0, 101.0, 102.0], [113.0]], 104.0, 1.0, False),
-        ([[100.0, 102.0, 101.0, 99.0], [110.0, 112.0, 111.0, 109.0]], 105.5, 1.29, True),
-    ],
-)  # fmt: skip
-def test_a_mean_over_machines_has_an_interval_where_each_has_one(
-    measured: list[list[float]], mean: float, sd: float | None, has_interval: bool
-) -> None:
-    fleet = {
-        name: {("m", "native"): {TPUT: values}}
-        for name, values in zip("ab", measured, strict=True)
-    }
-    (found,) = rows(summary(natively(ReviewedCampaign(a_fleet(fleet))), ["metric"]))
-    assert found.mean == pytest.approx(mean)
-    assert found.sd == (None if sd is None else pytest.approx(sd, abs=0.005))
-    assert (found.ci95 is not None) is has_interval
-
-
 # -- what stats tells ----------------------------------------------------------------------------------------------
 
 

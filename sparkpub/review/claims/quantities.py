@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, pairwise
+from statistics import linear_regression
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +31,7 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.statistics.estimate import Interval, over
-from sparkpub.review.statistics.series import least_squares, trends
+from sparkpub.review.statistics.series import trends
 from sparkpub.review.tables.cells import levelled
 from sparkpub.review.tables.column import TableRow, groups, texts
 from sparkpub.review.tables.comparisons import Compared, compare
@@ -275,6 +276,7 @@ def _order(question: Question) -> TableRow | None:
 
 
 def _line(question: Question) -> TableRow | None:
+    """The least-squares line of a metric on a second one."""
     y, x = (
         each.values.set_index("run")["value"]
         for each in (question, replace(question, metric=question.against))
@@ -282,9 +284,13 @@ def _line(question: Question) -> TableRow | None:
     both = pd.concat({"x": x, "y": y}, axis="columns", join="inner")
     if len(both) < 3 or both["x"].nunique() == 1:
         return None
-    line = least_squares(both["x"].tolist(), both["y"].tolist())
-    zero_at = -line.intercept / line.slope if line.slope else None
-    return SimpleNamespace(**line._asdict(), zero_at=zero_at)
+    slope, intercept = linear_regression(both["x"].tolist(), both["y"].tolist())
+    return SimpleNamespace(
+        slope=slope,
+        intercept=intercept,
+        zero_at=-intercept / slope if slope else None,
+        r_squared=both.corr().loc["x", "y"] ** 2 if slope else None,
+    )
 
 
 def _comparison(question: Question) -> TableRow | None:

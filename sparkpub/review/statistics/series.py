@@ -1,5 +1,5 @@
-"""A series of runs: does their order show in their values (trends, first runs that stand out), do any lie apart from
-the others, and do two series make a line?
+"""A series of runs: does their order show in their values (trends, first runs that stand out), and do any lie apart
+from the others?
 
 pymannkendall lets Hamed and Rao's factor fall below 1, so that runs that swing count as extra evidence. The tests show
 that case, and hold all others against pymannkendall.
@@ -8,8 +8,7 @@ that case, and hold all others against pymannkendall.
 import math
 from collections.abc import Sequence
 from functools import cache
-from statistics import correlation, fmean, linear_regression
-from typing import NamedTuple
+from statistics import fmean
 
 import numpy as np
 import scipy
@@ -152,26 +151,6 @@ def first_run_p(blocks: Sequence[Sequence[float]]) -> float:
     extreme = max(highest, lowest)
     at_least = scipy.special.bdtrc(extreme - 1, len(used), chance)
     return min(1.0, 2 * float(at_least))
-
-
-# -- lines ---------------------------------------------------------------------------------------------------------
-
-
-class FittedLine(NamedTuple):
-    """A least-squares line; `r_squared` is the share of the variation that it explains."""
-
-    slope: float
-    intercept: float
-    r_squared: float
-
-
-def least_squares(x: Sequence[float], y: Sequence[float]) -> FittedLine:
-    """The line of y on x, of three points or more that differ in x."""
-    slope, intercept = linear_regression(x, y)
-    explained = math.nan
-    if len(set(y)) > 1:
-        explained = min(1.0, correlation(x, y) ** 2)
-    return FittedLine(slope, intercept, explained)
 
 
 # -- values that lie apart -----------------------------------------------------------------------------------------

@@ -45,19 +45,6 @@ def test_one_machine_supports_no_claim_about_the_world() -> None:
     assert asked(one, expect={"direction": "lower"}).verdict == "refuted"
 
 
-def test_models_on_a_machine_each_are_known_there_alone() -> None:
-    """A campaign split over two machines: each unit rests on one of them."""
-    one = a_fleet({"a": ONE}, machines="split")
-    runs = list(one.runs)
-    for run in a_fleet({"b": OTHER}, machines="split").runs:
-        update = {"model": "k", "run_id": f"{run.record.run_id}-k"}
-        runs.append(type(run)(run.record.model_copy(update=update), run.path))
-    both = CampaignData(one.info, one.folder, tuple(runs))
-    found = asked(both, expect={"direction": "higher"})
-    assert found.verdict == "undecided"
-    assert "2 machines" not in found.text
-
-
 def repeated(one: CampaignData, two: CampaignData) -> Verdict:
     return verdict_on(
         a_dataset(one, two),

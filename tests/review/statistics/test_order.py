@@ -1,24 +1,19 @@
 """The order as it was really run, and what errors rest on. A failure here lets a drift pass for a difference."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 
-from sparkpub.review.statistics.estimate import two_means
 from sparkpub.review.statistics.order import (
     DeclaredOrder,
     Timeline,
     by_server,
-    by_unit,
     chance_of_switches,
     complete_rounds,
     order_as_run,
     units,
 )
-from tests.review.statistics.samples import FINE, Floats
 
 
 def timed(times: list[float], rounds: list[object] | None = None) -> Timeline:
@@ -136,21 +131,3 @@ def test_outside_of_rounds_each_side_has_its_own_servers() -> None:
     assert by_server(["a", None, "a", ""]).tolist() == [0, 1, 0, 2]
     torn = timed([0, 1], [1, 2]), timed([2, 3], [1, 2])
     assert [side.max() for side in units(*torn, "interleaved")] == [-1, -1]
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_errors_by_server_are_statsmodels_clustered_ones(seed: int) -> None:
-    """Clusters of unequal size; its correction (N - 1) / (N - 1) is none for a mean."""
-    generator = np.random.default_rng(seed)
-    a, b = generator.normal(120, 1, 9), generator.normal(121, 2, 9)
-    names = np.repeat(range(5), (1, 2, 3, 2, 1))
-
-    def clustered(values: Floats) -> float:
-        model = sm.OLS(values, np.ones(9))
-        fit = model.fit(cov_type="cluster", cov_kwds={"groups": names})
-        return float(fit.bse[0])
-
-    found, beside = two_means(by_unit(a, names), by_unit(b, names), FINE, paired=True)
-    assert found.value == pytest.approx((b - a).mean())
-    worth = beside["n_effective"] / 5
-    assert found.error == pytest.approx(clustered(b - a) / math.sqrt(worth))

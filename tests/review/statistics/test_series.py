@@ -12,7 +12,6 @@ from sparkpub.review.statistics.series import (
     detectable_change,
     first_run_p,
     grubbs,
-    least_squares,
     trends,
 )
 from tests.study.published import TIETJEN_MOORE
@@ -114,13 +113,6 @@ def test_first_runs_that_are_the_highest_of_their_blocks(
     blocks: list[list[float]], p_value: float
 ) -> None:
     assert first_run_p(blocks) == pytest.approx(p_value)
-
-
-def test_lines_are_scipys() -> None:
-    x, y = [1.0, 2.0, 3.0, 5.0], [2.0, 4.1, 5.9, 10.2]
-    found, expected = least_squares(x, y), stats.linregress(x, y)
-    line = expected.slope, expected.intercept, expected.rvalue**2
-    assert (found.slope, found.intercept, found.r_squared) == pytest.approx(line)
 
 
 def test_grubbs_finds_nists_outlier() -> None:
