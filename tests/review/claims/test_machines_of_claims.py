@@ -28,7 +28,7 @@ def test_a_claim_on_several_machines_is_about_machines_like_these() -> None:
     found = asked(a_fleet({"a": ONE, "b": OTHER}), expect={"direction": "higher"})
     assert found.verdict == "supported"
     assert "2 machines: 8 rounds; 8 rounds" in found.text
-    assert "for machines like these on that day" in found.text
+    assert "sessions like these, of 2 machines on 1 day" in found.text
     (unit,) = found.evidence["units"]
     assert unit["n"] == (8, 8)
 

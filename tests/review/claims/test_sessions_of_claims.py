@@ -57,7 +57,7 @@ def test_a_claim_over_two_sessions_is_decided_between_them() -> None:
     assert unit["ci95"] == pytest.approx([mean - half, mean + half], rel=1e-3)
     assert unit["n"] == (10, 10, 10, 10)
     assert "2 sessions: n = 10 and 10; n = 10 and 10" in both.text
-    assert "for sessions like these" in both.text
+    assert "sessions like these, of 1 machine on 1 day" in both.text
 
 
 def test_sessions_that_agree_support_a_claim_about_the_world() -> None:
