@@ -48,8 +48,6 @@ def turns(one: str, other: str) -> tuple[Timeline, Timeline]:
         ("random", [1], [2, 3, 4], "random"),
         # Which of the two at 2 came first is unknown, and so is the order of all at one time.
         ("random", [1, 2], [2, 3], "random"),
-        ("interleaved", [0.0] * 6, [0.0] * 6, "interleaved"),
-        ("random", [], [], "random"),
         # AAAAA BBBBB AAAAA BBBBB: of 184,756 orders of ten and ten 2 + 18 + 162 have so few switches.
         ("random", [*range(5), *range(10, 15)], [*range(5, 10), *range(15, 20)], "blocked"),
         # Two switches of five and five: ten orders of 252, 4 %.
