@@ -10,15 +10,15 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, pairwise
 from statistics import fmean, variance
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.check import NAME_APART, Check
 from sparkpub.review.checks.evidence import Reread, Samples, while_measuring
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.plan import CHANCE_ERRORS, SLOWING, is_path, is_planned
-from sparkpub.review.checks.view import View, about_cells, ids, label, listed
+from sparkpub.review.checks.plan import SLOWING, is_path
+from sparkpub.review.checks.view import View, ids, in_words, is_planned, listed
 from sparkpub.review.reviewed import Cell
 
 START_DIFFERENCE_CELSIUS = Threshold(
@@ -41,6 +41,11 @@ SWAP_DIFFERENCE_GIB = Threshold(
     "swap difference gib",
     0.5,
     "Maximum difference in swap use between environments: more means that one of them waited for the disk.",
+)
+CHANCE_ERRORS = Threshold(
+    "standard errors",
+    4.0,
+    "Standard errors by which means may be apart: they are further in less than 1 of 10,000 by chance.",
 )
 MIXED, UNEQUAL = "mixed-machines", "unequal-environments"
 CONDITION_RUNS = 3
@@ -453,16 +458,17 @@ def _told(
             cells[model, environment, place[-1]] = None
     first, *others = lines
     words = f"{what}: {first}" + f", and {len(others)} more differ" * bool(others)
-    evidence = about_cells(cells) | {"what": what, "values": [first, *others]}
+    evidence: dict[str, Any] = {"what": what, "values": [first, *others]}
     if check == UNEQUAL:
         groups = dict.fromkeys(f"{model}/{workload}" for model, _, workload in cells)
         compared = listed(list(groups), "comparisons")
         text = f"More than the environment differs in {compared}: {words}."
     else:
-        names = listed([label(cell) for cell in cells], "cells")
-        text = f"Runs of {names} are averaged although they differ in {words}."
+        text = (
+            f"Runs of {in_words(cells)} are averaged although they differ in {words}."
+        )
         evidence["runs"] = [run for cell in cells for run in ids(view.counted[cell])]
-    return view.finding(check, severity, text, **evidence)
+    return view.finding(check, severity, text, cells=cells, **evidence)
 
 
 def few(values: Sequence[str]) -> str:
@@ -480,7 +486,7 @@ CHECKS = (
         "Same software and conditions in all runs of a cell, and whole blocks on each machine?",
         mixed_machines,
         remedy="Quarantine the runs that are not as planned, and re-run them; or name them apart.",
-        of_others="Name the runs apart when you import them, or leave some out (sparkpub quarantine).",
+        imported=NAME_APART,
     ),
     Check(
         UNEQUAL,
@@ -493,6 +499,6 @@ CHECKS = (
             CHANCE_ERRORS,
         ),
         remedy="Make the environments alike, and re-run; or say of the comparison that it includes the difference.",
-        of_others="Name the environments by all that differs, and read the comparison as of all of it.",
+        imported=NAME_APART,
     ),
 )

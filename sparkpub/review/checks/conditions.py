@@ -1,20 +1,23 @@
-"""Under which conditions a run took place: heat, clocks, company, memory, kernel messages, and whether the telemetry is
-its own and whole. Events that were noted meanwhile count beside the samples, which are read once after the run."""
+"""Under which conditions a run took place: heat, clocks, company, memory, what kernel and engine said, and whether the
+telemetry is its own and whole. Events that were noted meanwhile count beside the samples."""
 
 import json
-import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 import numpy as np
 
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.plan.requested import is_of_running_server
+from sparkpub.plan.workloads.payload import pages
+from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import telemetry
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
-from sparkpub.review.checks.check import AskedOfRun, Check
+from sparkpub.review.checks.check import ASK, Asked, Check, each
 from sparkpub.review.checks.evidence import (
     COLUMNS,
     LOAD_PERCENT,
@@ -23,8 +26,8 @@ from sparkpub.review.checks.evidence import (
     while_measuring,
 )
 from sparkpub.review.checks.finding import Threshold
-from sparkpub.review.checks.rules import limit_of, memory_gib
-from sparkpub.review.checks.view import View, first_of
+from sparkpub.review.checks.rules import limit_of
+from sparkpub.review.checks.view import View, is_planned
 from sparkpub.review.physics import machine_of
 from sparkpub.review.statistics.estimate import Floats
 
@@ -43,12 +46,6 @@ TENANT_GIB = Threshold(
     "tenant gib",
     0.25,
     "GPU memory in use before a run, above the usual value of the campaign: a CUDA context alone takes this much.",
-)
-TENANT_SHARE = Threshold(
-    "tenant share",
-    0.05,
-    "Share of GPU memory in use before a run from which another process holds it, even if it is so in every run. A "
-    "driver alone uses less than 1 %.",
 )
 TENANT_LOAD_PERCENT = Threshold(
     "tenant load percent",
@@ -108,7 +105,6 @@ PRESSURES = {
 POWER_CAP = 0x4
 """NVML's bit for a clock held by the power limit, which is how a GPU is built to run."""
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
-_SM, _CELSIUS = "gpu_clock_sm_mhz", "gpu_temp_celsius"
 STEADY = 0.125
 """Least share of the whole growth from each quarter of a stretch to the next; a straight line has a third."""
 GAP_SECONDS = 2.0
@@ -126,6 +122,13 @@ def _samples(view: View, stored: Stored) -> Samples:
 
 def _events(stored: Stored, *kinds: str) -> list[str]:
     return [event.text for event in stored.record.events if event.kind in kinds]
+
+
+def _first_of(texts: Sequence[str], what: str) -> Sequence[str]:
+    """One line for several of a kind."""
+    if len(texts) < 2:
+        return texts
+    return [f"{len(texts)} {what}, the first: {texts[0]}"]
 
 
 def _unmet(stored: Stored, *words: str) -> Iterator[str]:
@@ -149,7 +152,7 @@ def _started_hot(_view: View, stored: Stored) -> Iterator[str]:
         yield f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"
 
 
-def _share_under_load(samples: Samples, reasons: int) -> float:
+def _share_held(samples: Samples, reasons: int) -> float:
     """Share of the samples under load in which one of these reasons held the clock; 0 where none tells."""
     found = samples.known("gpu_throttle_reasons", samples.under_load).astype(np.int64)
     return float(np.mean(found & reasons > 0)) if len(found) else 0.0
@@ -157,7 +160,7 @@ def _share_under_load(samples: Samples, reasons: int) -> float:
 
 def _slowed(view: View, stored: Stored) -> Iterator[str]:
     """Heat or hardware that slowed a run, by its samples, by what was noted meanwhile, or by a hot GPU's clock."""
-    share = _share_under_load(_samples(view, stored), _SLOWDOWN)
+    share = _share_held(_samples(view, stored), _SLOWDOWN)
     harmless = {telemetry.THROTTLES[POWER_CAP]}
     noted = _events(stored, "throttle")
     events = [text for text in noted if set(text.split(", ")) != harmless]
@@ -169,21 +172,20 @@ def _slowed(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _hot(view: View, stored: Stored) -> Iterator[str]:
-    """A clock far below the GPU's at its slowdown temperature: not every driver gives a reason, and few imports have
-    one."""
-    samples = _samples(view, stored)
-    limit = getattr(machine_of(stored.record), "slowdown_celsius", None)
-    highest = _highest_clock(stored)
+    """A clock far below the GPU's at its slowdown temperature, by the driver or else by the catalogue: not every driver
+    gives a reason, and few imports have one."""
+    samples, machine = _samples(view, stored), stored.record.machine
+    usual = getattr(machine_of(stored.record), "slowdown_celsius", None)
+    limit, highest = machine.gpu_slowdown_celsius or usual, _highest_clock(stored)
     if limit is None or highest is None:
         return
-    busy, celsius = samples.under_load, samples.columns[_CELSIUS]
-    clocks = samples.columns[_SM]
+    busy, celsius = samples.under_load, samples.columns["gpu_temp_celsius"]
+    clocks = samples.columns["gpu_clock_sm_mhz"]
     held = busy & (celsius >= limit) & (clocks < HELD_CLOCK_SHARE * highest)
     if held.sum() > THROTTLED_SHARE * busy.sum():
-        clock = np.median(clocks[held])
         yield (
-            f"{clock:.0f} of {highest:.0f} MHz at {celsius[held].max():.0f} °C, and {limit:.0f} °C is where it slows "
-            "down"
+            f"{np.median(clocks[held]):.0f} of {highest:.0f} MHz at {celsius[held].max():.0f} °C, and {limit:.0f} °C "
+            "is where it slows down"
         )
 
 
@@ -199,11 +201,10 @@ def _stuck(view: View, stored: Stored) -> Iterator[str]:
         return
     samples, limit = _samples(view, stored), _highest_clock(stored)
     recorded = stored.record.value("gpu_clock_sm_mean_mhz")
-    clock = samples.clock(_SM) or recorded
+    clock = samples.clock("gpu_clock_sm_mhz") or recorded
     # Neither power nor heat held the clock in any sample, by the driver's word.
-    is_free = len(samples.known("gpu_throttle_reasons")) and not _share_under_load(
-        samples, _SLOWDOWN | POWER_CAP
-    )
+    is_told = len(samples.known("gpu_throttle_reasons")) > 0
+    is_free = is_told and not _share_held(samples, _SLOWDOWN | POWER_CAP)
     share = HELD_CLOCK_SHARE if is_free else SLOW_CLOCK_SHARE
     if clock is not None and limit is not None and clock < share * limit:
         yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
@@ -243,12 +244,9 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
 
 def _tenants(view: View, stored: Stored) -> Iterator[str]:
     """Memory or load that was on the GPU before the run."""
-    record, samples = stored.record, _samples(view, stored)
-    used, usual = _used_before(stored), view.once(_usually_used)
-    if record.machine.unified_memory:
-        used = None
-    share = TENANT_SHARE * (memory_gib(record) or math.inf)
-    if used is not None and used > min(usual + TENANT_GIB, share):
+    samples, used = _samples(view, stored), _used_before(stored)
+    usual = view.once(_usually_used)
+    if used is not None and used > usual + TENANT_GIB:
         yield f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
     idle = samples.known("gpu_utilization_percent", samples.times < 0)
     if len(idle) and np.median(idle) >= TENANT_LOAD_PERCENT:
@@ -262,7 +260,7 @@ def _begins_alone(stored: Stored) -> bool:
     return (
         "server" not in record.observed.settings
         and not is_of_running_server(record)
-        and record.plan.order != "as-published"
+        and is_planned(record)
     )
 
 
@@ -273,10 +271,12 @@ def _usually_used(view: View) -> float:
 
 
 def _used_before(stored: Stored) -> float | None:
-    """GPU memory in use before the run: by the memory ledger, else by the tool's own report."""
-    ledger = stored.record.memory
-    used = None if ledger is None else ledger.baseline.gpu_used_gib
-    return stored.record.value("device_used_before_gib") if used is None else used
+    """GPU memory in use before the run, where it has its own: by the memory ledger, else by the tool's own report."""
+    record = stored.record
+    if record.machine.unified_memory:
+        return None
+    used = None if record.memory is None else record.memory.baseline.gpu_used_gib
+    return record.value("device_used_before_gib") if used is None else used
 
 
 def _complaints(_view: View, stored: Stored) -> Iterator[str]:
@@ -285,7 +285,82 @@ def _complaints(_view: View, stored: Stored) -> Iterator[str]:
     container = stored.record.container
     if container is not None and container.oom_killed:
         events.append("the engine reports that it was killed for lack of memory")
-    yield from first_of(events, "messages")
+    yield from _first_of(events, "messages")
+
+
+# -- what the engine said ----------------------------------------------------------------------------------------
+
+
+def _nonsense(_view: View, stored: Stored) -> Iterator[str]:
+    """What is wrong with the answers that a run of trained weights kept. What we measure ourselves is not timed after
+    such an answer; what others measured may keep one beside its results."""
+    for note in _events(stored, "note"):
+        if note.startswith(ANSWERED) and not stored.record.requested.random_weights:
+            problem = pages.nonsense(note.removeprefix(ANSWERED))
+            yield from filter(None, [problem])
+
+
+class Trouble(NamedTuple):
+    """What an engine warns of that changes the figures of a run, and what to do about it."""
+
+    said: re.Pattern[str]
+    happened: str
+    remedy: str
+    is_of_all: bool = False
+    """Whether what is said before the measurement, or in a log that does not say when that was, is true of it, too."""
+
+
+TROUBLES = (
+    Trouble(
+        re.compile(r"preempt|recomput|evict|in the KV cache|pool is full", re.I),
+        "took requests out of its batch, to compute them again later",
+        "Send fewer requests at once, or give the KV cache more memory, and re-run.",
+    ),
+    Trouble(
+        re.compile(r"fall(?:s|ing)?[ -]?back|fell back|sub-?optimal|degrade", re.I),
+        "used slower code than it could",
+        "Install what the engine lacks, or choose another kernel, and re-run.",
+    ),
+    Trouble(
+        re.compile(r"truncat|context shift", re.I),
+        "cut prompts short, or forgot their beginning, to fit them into its context",
+        "Give each request a longer context (`-c`, `num_ctx`, `--context-length`), and re-run.",
+        is_of_all=True,
+    ),
+    Trouble(
+        re.compile(r"no usable GPU|layers on the GPU", re.I),
+        "computed the model, or a part of it, on the processor",
+        "Install a build for the GPU, or let all layers fit into its memory, and re-run.",
+        is_of_all=True,
+    ),
+    Trouble(
+        re.compile(r"compil|autotun", re.I),
+        "compiled kernels, which the requests waited for",
+        "Warm up with the same lengths and the same number of requests, and re-run.",
+    ),
+)
+"""Of the warnings of real engines, those that a reader has to know. Others say what a client or a server would have
+liked better: samplers, limits of open files, lengths of prompts."""
+ERRORS = Trouble(
+    re.compile(""), "reported errors", "Read the log around the error, and re-run."
+)
+
+
+def _of_engine(trouble: Trouble) -> Asked:
+    """Whether an engine warned of this, and of nothing that is told before it."""
+
+    def problems(view: View, stored: Stored) -> Iterable[str]:
+        answer, said = view.evidence.of(stored).answer, []
+        for text, measured, is_error in answer.warnings if answer else ():
+            known = (*TROUBLES, *[ERRORS] * is_error)
+            first = next((one for one in known if one.said.search(text)), None)
+            if first is trouble and (measured or trouble.is_of_all):
+                said.append(text)
+        return _first_of(said, "warnings")
+
+    happened = f"ran on an engine that {trouble.happened}"
+    happened += "" if trouble.is_of_all else ", while it was measured"
+    return Asked(happened, each(problems), remedy=trouble.remedy)
 
 
 # -- memory that grows -------------------------------------------------------------------------------------------
@@ -300,7 +375,7 @@ def _leaks(view: View, stored: Stored) -> Iterator[str]:
     noted = _events(stored, "leak")
     yield from noted
     samples, phase = _samples(view, stored), measured_phase(stored.record)
-    if noted or phase is None or stored.record.plan.order == "as-published":
+    if noted or phase is None or not is_planned(stored.record):
         return
     for signal, (column, sign) in MEMORY.items():
         values = sign * samples.columns[column]
@@ -382,9 +457,10 @@ CHECKS = (
         "evidence",
         ("warning",),
         "Did every run start cool?",
-        asked=(AskedOfRun(_started_hot, "started hot"),),
+        asked=(Asked("started hot", each(_started_hot)),),
         thresholds=(START_TEMPERATURE_CELSIUS,),
         remedy="Let the machine cool before each run (cooldown:, and max_start_temp_celsius: in gates:), and re-run.",
+        imported=ASK,
     ),
     Check(
         "throttled",
@@ -392,41 +468,44 @@ CHECKS = (
         ("warning",),
         "Was the GPU whole, and not throttled?",
         asked=(
-            AskedOfRun(
-                _less_than_the_gpu,
+            Asked(
                 "had less than the GPU that they are called by",
+                each(_less_than_the_gpu),
                 remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or say in campaign.json why it "
                 "had less (acknowledged:).",
             ),
-            AskedOfRun(_slowed, "ran with a GPU slowed by heat or hardware"),
+            Asked("ran with a GPU slowed by heat or hardware", each(_slowed)),
         ),
         thresholds=(LOAD_PERCENT, THROTTLED_SHARE, HELD_CLOCK_SHARE),
         remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
+        imported=ASK,
     ),
     Check(
         "slow-clock",
         "evidence",
         ("warning",),
         "Did the GPU reach its normal clock?",
-        asked=(AskedOfRun(_stuck, "ran with a slow clock"),),
+        asked=(Asked("ran with a slow clock", each(_stuck)),),
         thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE),
         remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
+        imported=ASK,
     ),
     Check(
         "foreign-load",
         "evidence",
         ("warning",),
         "Was the run alone on the machine, and was the GPU free before it?",
-        asked=(AskedOfRun(_company, "shared the machine"),),
-        thresholds=(WAITED_PERCENT, TENANT_GIB, TENANT_SHARE, TENANT_LOAD_PERCENT),
+        asked=(Asked("shared the machine", each(_company)),),
+        thresholds=(WAITED_PERCENT, TENANT_GIB, TENANT_LOAD_PERCENT),
         remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
+        imported=ASK,
     ),
     Check(
         "leak",
         "evidence",
         ("warning",),
         "Any memory leaks?",
-        asked=(AskedOfRun(_leaks, "leaked memory"),),
+        asked=(Asked("leaked memory", each(_leaks)),),
         thresholds=(LEAK_GIB, LEAK_SECONDS),
         remedy="End the processes that kept the memory before the next run.",
     ),
@@ -436,11 +515,13 @@ CHECKS = (
         ("warning",),
         "Any kernel or driver warnings?",
         asked=(
-            AskedOfRun(
-                _complaints, "ran while the kernel or the driver reported problems"
+            Asked(
+                "ran while the kernel or the driver reported problems",
+                each(_complaints),
             ),
         ),
         remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
+        imported=ASK,
     ),
     Check(
         "telemetry-gap",
@@ -448,7 +529,7 @@ CHECKS = (
         ("warning",),
         "Is the telemetry complete?",
         asked=(
-            AskedOfRun(_silence, "had gaps in the telemetry, so peaks may be missing"),
+            Asked("had gaps in the telemetry, so peaks may be missing", each(_silence)),
         ),
         thresholds=(TELEMETRY_GAP_INTERVALS,),
         remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
@@ -459,11 +540,33 @@ CHECKS = (
         ("error",),
         "Does the telemetry belong to its run?",
         asked=(
-            AskedOfRun(
-                _foreign, "has|have telemetry that cannot belong to the run", "error"
+            Asked(
+                "had telemetry that cannot belong to the run", each(_foreign), "error"
             ),
         ),
         thresholds=(OVERRUN_SECONDS, REST_PERCENT),
         remedy="Quarantine the runs, or import them without this telemetry.",
+    ),
+    Check(
+        "sanity",
+        "meaning",
+        ("error",),
+        "Did the model make sense before it was timed?",
+        asked=(
+            Asked(
+                "measured a model whose answer makes no sense, so the weights or the engine are broken",
+                each(_nonsense),
+                "error",
+            ),
+        ),
+        remedy="Ask the server a question yourself, and correct weights, quantisation or chat template.",
+    ),
+    Check(
+        "engine-warning",
+        "evidence",
+        ("warning",),
+        "Did the engine work undisturbed while it was measured?",
+        asked=tuple(map(_of_engine, (*TROUBLES, ERRORS))),
+        imported=ASK,
     ),
 )

@@ -17,10 +17,17 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 from sparkpub.review import committed
-from sparkpub.review.checks.check import AskedOfRun, Check
+from sparkpub.review.checks.check import ASK, Asked, Check, each
 from sparkpub.review.checks.finding import Finding, Threshold
-from sparkpub.review.checks.rules import CLOCK_SECONDS, REPORT, TIMES, ask
-from sparkpub.review.checks.view import View, about_cells, either, ids, label, listed
+from sparkpub.review.checks.rules import CLOCK_SECONDS, REPORT, WALL, Breaks
+from sparkpub.review.checks.view import (
+    Case,
+    View,
+    ids,
+    in_words,
+    is_planned,
+    listed,
+)
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
@@ -36,12 +43,6 @@ PROMPT_TOLERANCE = Threshold(
     "The same for prompts of llama-benchy, which are cut from a text: parts of it have more or fewer tokens than the "
     "whole has on average. And for prompts of imported runs, to which a chat template may add.",
 )
-CHANCE_ERRORS = Threshold(
-    "standard errors",
-    4.0,
-    "Standard errors by which a mean may be off, of conditions or of prompts of random length: it is more in less than "
-    "1 of 10,000 by chance.",
-)
 LENGTH_TOKENS = 2
 """Tokens that decoding and encoding again may add or take."""
 TEMPLATE_TOKENS = 64
@@ -49,8 +50,6 @@ TEMPLATE_TOKENS = 64
 _TEXT_TOLERANCE = 0.25
 """Relative difference between the tokens that a server counted and those of its text, encoded again: 12 % at most in
 real answers of random tokens, which are the worst to encode."""
-_ANY_SHORTER = 1.0
-"""As a share: an answer may end early where nobody knows that it could not."""
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
 _COUNT_TEXT = frozenset({"aiperf", "genai-perf", "guidellm"})
@@ -74,11 +73,6 @@ SLOWING = frozenset(
 """Variables for debugging that make an engine slower. Of runs that we planned, each is told by itself where nobody
 asked for it: left over on both sides, it shows in no comparison."""
 _OFF = ("", "0", "false", "off", "no")
-
-
-def is_planned(record: Record) -> bool:
-    """Whether we planned a run, and did not import it."""
-    return record.plan.order != "as-published"
 
 
 def _unlike(what: str, wanted: Any, found: Any) -> Iterator[str]:
@@ -153,15 +147,10 @@ def _done_otherwise(view: View, stored: Stored) -> Iterator[str]:
         yield from _unlike("server", "/".join(owner), "/".join(record.cell[:2]))
     if "requests" not in requested.disputed:
         yield from _unlike("requests", load.requests, _sent(record))
-    if not any(name in requested.disputed for name in BATCH):
+    if requested.disputed.keys().isdisjoint(BATCH):
         yield from _unlike("batch size", load.batch, seen.batch_size)
-    for name, wanted, below, above, tokens in _lengths(record):
-        found = getattr(seen, f"{name}_mean")
-        if None in (wanted, found) or name in requested.disputed:
-            continue
-        share = below if found < wanted else above
-        if not math.isclose(found, wanted, rel_tol=share, abs_tol=tokens):
-            yield from _unlike(name.replace("_", " "), wanted, found)
+    yield from _other_prompts(record)
+    yield from _other_answers(record)
     if requested.workload.get("type") in _OWN_PAYLOADS:
         yield from _unlike("number format", requested.workload.get("dtype"), seen.dtype)
     if record.container is not None:
@@ -205,35 +194,60 @@ def _sent(record: Record) -> int | None:
     return round(succeeded / (1 - failed / 100))
 
 
-def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float, int]]:
-    """Prompts and answers: tokens of a request as asked for, None where they may be any; how far the counted ones may
-    be below and above them, as shares; and how many more or fewer they may always be."""
+def _tool(record: Record) -> Any:
+    asked = record.requested.workload
+    return asked.get("reads") or asked.get("type")
+
+
+def _is_known(record: Record) -> bool:
+    """Whether all is known of how a tool was asked: not in an import, nor in a command that somebody wrote."""
+    return is_planned(record) and "reads" not in record.requested.workload
+
+
+def _has_any_mean(record: Record) -> bool:
+    """Whether lengths were drawn at random, of whose mean an import says nothing."""
+    is_random = "range_ratio" in record.requested.workload
+    return is_random and not _is_known(record)
+
+
+def _other_prompts(record: Record) -> Iterator[str]:
+    """Prompts of another length. What a chat template added to those of an import is not known."""
+    load, found = load_of(record), record.observed.input_tokens_mean
+    wanted, share, tokens = load.input_tokens, PROMPT_TOLERANCE, TEMPLATE_TOKENS
+    if _is_known(record):
+        tokens = LENGTH_TOKENS
+        if _tool(record) != "llama-benchy":
+            share = LENGTH_TOLERANCE
+        elif wanted is not None:
+            wanted += load.depth
+    if wanted is None or found is None or "input_tokens" in record.requested.disputed:
+        return
+    if not _has_any_mean(record) and not _near(wanted, found, share, tokens):
+        yield from _unlike("input tokens", wanted, found)
+
+
+def _other_answers(record: Record) -> Iterator[str]:
+    """Answers of another length. Those of an import may have been to end early; a client that encodes their text again
+    counts more than the server did."""
     asked, load = record.requested.workload, load_of(record)
-    prompt, answer = load.input_tokens, load.output_tokens
-    tool = asked.get("reads") or asked.get("type")
-    is_exact, near = tool in _OF_EXACT_LENGTH, float(LENGTH_TOLERANCE)
-    # Of a command that somebody wrote, the tool is known whose report it leaves, and not how it was asked.
-    if is_planned(record) and "reads" not in asked:
-        of_prompt = near
-        if tool == "llama-benchy":
-            of_prompt = float(PROMPT_TOLERANCE)
-            prompt = None if prompt is None else prompt + load.depth
-            answer = None if asked.get("exact_output") is False else answer
-        yield "input_tokens", prompt, of_prompt, of_prompt, LENGTH_TOKENS
-        few = LENGTH_TOKENS
-        if is_exact or "--ignore-eos" in record.argv:
-            near = few = 0
-        yield "output_tokens", answer, near, near, few
-    elif is_exact:
-        yield "input_tokens", prompt, near, near, TEMPLATE_TOKENS
-        yield "output_tokens", answer, 0, 0, 0
-    elif "range_ratio" not in asked:  # lengths drawn at random may have any mean
-        # What a chat template added is not known, nor whether answers were to end early.
-        share = float(PROMPT_TOLERANCE)
-        yield "input_tokens", prompt, share, share, TEMPLATE_TOKENS
-        is_text = asked.get("client", tool) in _COUNT_TEXT
-        longer = _TEXT_TOLERANCE if is_text else near
-        yield "output_tokens", answer, _ANY_SHORTER, longer, 0
+    wanted, found = load.output_tokens, record.observed.output_tokens_mean
+    is_known, tool = _is_known(record), _tool(record)
+    is_free = is_known and asked.get("exact_output") is False
+    if wanted is None or found is None or "output_tokens" in record.requested.disputed:
+        return
+    share, tokens = float(LENGTH_TOLERANCE), LENGTH_TOKENS * is_known
+    if tool in _OF_EXACT_LENGTH or (is_known and "--ignore-eos" in record.argv):
+        share = tokens = 0
+    elif is_free or _has_any_mean(record) or (not is_known and found < wanted):
+        return
+    elif not is_known and asked.get("client", tool) in _COUNT_TEXT:
+        share = _TEXT_TOLERANCE
+    if not _near(wanted, found, share, tokens):
+        yield from _unlike("output tokens", wanted, found)
+
+
+def _near(wanted: float, found: float, share: float, tokens: int) -> bool:
+    return math.isclose(found, wanted, rel_tol=share, abs_tol=tokens)
 
 
 def _of_another_tokenizer(_view: View, stored: Stored) -> Iterator[str]:
@@ -270,19 +284,31 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
         "error",
         f"Iteration {iteration} was recorded {len(again[0])} times.{others} Only the first record of each counts, so "
         "that nobody picks the better one.",
-        **about_cells(dict.fromkeys(same[0].record.cell for same in again)),
+        cells=[same[0].record.cell for same in again],
         runs=[run for same in again for run in ids(same)],
         excluded=list(doubles),
     )
 
 
+def _good(view: View) -> Mapping[Cell, int]:
+    """How many iterations of each cell have a record without a fault."""
+    return {
+        cell: sum(
+            run.record.status == "ok"
+            and run.record.repeat_of is None
+            and run.run_id not in view.reviewed.doubles
+            for run in runs
+        )
+        for cell, runs in view.recorded.items()
+    }
+
+
 def missing_cell(view: View) -> Iterator[Finding]:
     """Declared cells without one good run."""
-    missing = [cell for cell in view.recorded if not _good(view, cell)]
+    missing = [cell for cell, good in view.once(_good).items() if not good]
     if missing:
-        cells = listed([label(cell) for cell in missing], "cells")
-        text = f"No good run of {cells}, which the matrix declares."
-        yield view.finding("missing-cell", "warning", text, **about_cells(missing))
+        text = f"No good run of {in_words(missing)}, which the matrix declares."
+        yield view.finding("missing-cell", "warning", text, cells=missing)
 
 
 def unbalanced(view: View) -> Iterator[Finding]:
@@ -294,26 +320,14 @@ def unbalanced(view: View) -> Iterator[Finding]:
     if view.reviewed.replicated:
         machines = max(1, len(coverage.machines_of(view.campaign.records)))
     others: dict[int, dict[Cell, int]] = defaultdict(dict)
-    for cell in view.recorded:
-        good, declared = _good(view, cell), matrix.iterations_of(cell[2]) * machines
+    for cell, good in view.once(_good).items():
+        declared = matrix.iterations_of(cell[2]) * machines
         if good not in (0, declared):
             others[declared][cell] = good
     for declared, cells in others.items():
-        names = listed([label(cell) for cell in cells], "cells")
         numbers = listed([str(good) for good in sorted({*cells.values()})], "numbers")
-        text = f"{names} has|have {numbers} of the {declared} good runs that the matrix declares."
-        text = either(text, several=len(cells) > 1)
-        yield view.finding("unbalanced", "warning", text, **about_cells(cells))
-
-
-def _good(view: View, cell: Cell) -> int:
-    """How many iterations of a cell have a record without a fault."""
-    return sum(
-        run.record.status == "ok"
-        and run.record.repeat_of is None
-        and run.run_id not in view.reviewed.doubles
-        for run in view.recorded[cell]
-    )
+        text = f"Of the {declared} good runs that the matrix declares there are {numbers}: {in_words(cells)}."
+        yield view.finding("unbalanced", "warning", text, cells=cells)
 
 
 # -- times and records that are gone -------------------------------------------------------------------------------
@@ -372,18 +386,15 @@ def _made(view: View) -> Collection[tuple[Any, ...]]:
     return made
 
 
-def time_consistency(view: View) -> Iterator[Finding]:
-    """Runs whose times contradict each other, and records that were committed once and are gone, or say something else.
-    Nobody has to touch one: a quarantine takes it out in sight. Who imports results again may get other names."""
-    yield from ask(view, "time-consistency", TIMES)
+def _in_no_zone(view: View) -> list[Case]:
+    """The runs whose time zone is unknown, beside others whose zone is known."""
     unknown = [run for run in view.happened if run.record.started.zone == "unknown"]
-    if len(unknown) < len(view.happened):
-        yield from view.tell(
-            "time-consistency",
-            "warning",
-            "The time zone of {} is unknown, and that of the others is UTC, so their order is unknown",
-            [(run, "") for run in unknown],
-        )
+    return [(run, "") for run in unknown if len(unknown) < len(view.happened)]
+
+
+def touched_records(view: View) -> Iterator[Finding]:
+    """Records that were committed once and are gone, or say something else. Nobody has to touch one: a quarantine takes
+    it out in sight. Who imports results again may get other names."""
     if not any(is_planned(run.record) for run in view.runs):
         return
     for names, is_so in (
@@ -396,7 +407,7 @@ def time_consistency(view: View) -> Iterator[Finding]:
                 "time-consistency",
                 "error",
                 f"{counted(len(records), 'record')}, such as {records[0]}, {is_so} after being committed.",
-                cells=[label(cell) for cell in view.recorded],
+                cells=view.recorded,
                 files=records,
                 what=f"records that were {is_so}",
             )
@@ -426,23 +437,29 @@ CHECKS = (
         "Has every cell the declared number of runs?",
         unbalanced,
         remedy="Measure what is missing (sparkpub collect), or say in campaign.json why it ended (ended:).",
+        imported=ASK,
     ),
     Check(
         "time-consistency",
         "meaning",
         ("error", "warning"),
         "Are the times of the runs possible?",
-        time_consistency,
+        touched_records,
         (
-            AskedOfRun(_other_clock, "has|have impossible times", "error"),
-            AskedOfRun(
-                _after_one_that_is_gone,
-                "follows|follow a run without a record: it was deleted, or never committed",
+            Asked("had impossible times", Breaks(WALL, also=_other_clock), "error"),
+            Asked(
+                "followed a run without a record: it was deleted, or never committed",
+                each(_after_one_that_is_gone),
                 "error",
+            ),
+            Asked(
+                "began in a time zone that is unknown, and the others in UTC, so their order is unknown",
+                _in_no_zone,
             ),
         ),
         thresholds=(CLOCK_SECONDS, REPORT),
         remedy="Restore deleted and changed records from git; where clocks differ, synchronise them and re-run.",
+        imported=ASK,
     ),
     Check(
         "not-as-requested",
@@ -450,22 +467,21 @@ CHECKS = (
         ("error", "warning", "info"),
         "Did the runs follow the matrix?",
         asked=(
-            AskedOfRun(_declared_otherwise, "differs|differ from the matrix", "error"),
-            AskedOfRun(_done_otherwise, "did other work than asked for", "error"),
-            AskedOfRun(
-                _of_another_tokenizer,
-                "was|were sent prompts that another model's tokenizer cut, so they are longer or shorter than their "
-                "loads say",
+            Asked("differed from the matrix", each(_declared_otherwise), "error"),
+            Asked("did other work than asked for", each(_done_otherwise), "error"),
+            Asked(
+                "got prompts that another model's tokenizer cut, so they are longer or shorter than their loads say",
+                each(_of_another_tokenizer),
                 "info",
             ),
-            AskedOfRun(
-                _on_the_processor,
+            Asked(
                 "left the GPU idle",
+                each(_on_the_processor),
                 remedy="Have llama.cpp put the layers on the GPU (-ngl 99), or say that the processor was measured.",
             ),
         ),
-        thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE, CHANCE_ERRORS),
+        thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE),
         remedy="Re-run with the matrix as it was committed, or declare another campaign.",
-        of_others="Read the figures as of the load that the report shows, and name it so in the import.",
+        imported="Read the figures as of the load that the report shows, and name it so in the import.",
     ),
 )

@@ -5,11 +5,9 @@ from sparkpub.review.checks import (
     alike,
     conditions,
     copies,
-    foreign,
     happened,
     model,
     plan,
-    reports,
     rules,
     spread,
 )
@@ -43,11 +41,9 @@ _IN_ORDER = (
     *model.CHECKS,
     *spread.CHECKS,
     *rules.CHECKS,
-    *reports.CHECKS,
     *copies.CHECKS,
     *alike.CHECKS,
     *conditions.CHECKS,
-    *foreign.CHECKS,
     *acknowledging.CHECKS,
     *OF_PAGES,
 )
