@@ -1,4 +1,4 @@
-"""What a check is: a named question, what answers it, and the numbers it decides by."""
+"""What a check is: a named question, what answers it, and what can be done about what it finds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.finding import Finding, Severity, Threshold
+from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.view import Case, View
 
 CheckKind = Literal["happened", "meaning", "evidence", "prose"]
@@ -67,13 +67,12 @@ class Check:
     """
 
     name: str
-    kind: CheckKind
-    severities: tuple[Severity, ...]
-    """Those that it can raise."""
     question: str
+    raises: tuple[Severity, ...] = ()
+    """Severities of what `judge` finds."""
     judge: Callable[[View], Iterable[Finding]] | None = None
     asked: tuple[Asked, ...] = ()
-    thresholds: tuple[Threshold, ...] = ()
+    kind: CheckKind = "meaning"
     remedy: str = ""
     """What can be done about an error or a warning; empty where what it asks says it, each for itself."""
     imported: str = ""
@@ -82,6 +81,12 @@ class Check:
     """Whether it asks nothing more of a run in which it found something that is no note."""
     asked_later: tuple[Asked, ...] = ()
     """What a check of kind `happened` asks of the runs that did: that takes none of them out."""
+
+    @property
+    def severities(self) -> tuple[Severity, ...]:
+        """Those that it can raise, the worst first."""
+        can = {*self.raises, *(one.severity for one in self.asked)}
+        return tuple(severity for severity in SEVERITIES if severity in can)
 
     def run(self, view: View) -> Iterator[Finding]:
         """The findings of one campaign."""

@@ -1,7 +1,6 @@
 """Under which conditions a run took place: heat, clocks, company, memory, what kernel and engine said, and whether the
 telemetry is its own and whole. Events that were noted meanwhile count beside the samples."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -20,7 +19,6 @@ from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import ASK, Asked, Check, each
 from sparkpub.review.checks.evidence import (
     COLUMNS,
-    LOAD_PERCENT,
     Samples,
     measured_phase,
     while_measuring,
@@ -80,16 +78,6 @@ LEAK_GIB = Threshold(
     telemetry.LEAK_GIB,
     "GiB from which memory that grows steadily leaks: an idle machine moves by less.",
 )
-LEAK_SECONDS = Threshold(
-    "leak seconds",
-    60.0,
-    "The least stretch of the measured phase that shows a leak: garbage is collected more often than once a minute.",
-)
-OVERRUN_SECONDS = Threshold(
-    "overrun seconds",
-    120.0,
-    "Telemetry that continues for longer than this after a run belongs to another run. Memory is sampled for a minute.",
-)
 REST_PERCENT = Threshold(
     "rest percent",
     5.0,
@@ -106,7 +94,9 @@ POWER_CAP = 0x4
 """NVML's bit for a clock held by the power limit, which is how a GPU is built to run."""
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
 STEADY = 0.125
-"""Least share of the whole growth from each quarter of a stretch to the next; a straight line has a third."""
+"""Least share of the whole growth from each quarter of a phase to the next; a straight line has a third."""
+LEAK_SECONDS = 60.0
+"""Garbage is collected more often than once a minute."""
 GAP_SECONDS = 2.0
 LOAD_SAMPLES = 5
 """Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
@@ -213,12 +203,9 @@ def _stuck(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _less_than_the_gpu(_view: View, stored: Stored) -> Iterator[str]:
-    """A part of a GPU that no environment names by its UUID, and a GPU that may not draw what it is built for."""
-    record = stored.record
-    for gpu in record.machine.gpus:
+    """A GPU that may not draw what it is built for."""
+    for gpu in stored.record.machine.gpus:
         limit, usual = gpu.power_limit_watt, gpu.power_default_watt
-        if gpu.mig and "MIG-" not in json.dumps(record.requested.environment):
-            yield f"a slice of {gpu.name} (MIG)"
         if limit and usual and limit < 0.99 * usual:
             yield f"{gpu.name} was limited to {limit:g} W of {usual:g} W"
 
@@ -365,6 +352,13 @@ def _of_engine(trouble: Trouble) -> Asked:
 
 # -- memory that grows -------------------------------------------------------------------------------------------
 
+MEMORY = {
+    "memory in use on the machine": ("mem_available_gib", -1),
+    "memory of the run's processes": ("processes_pss_gib", 1),
+    "GPU memory in use": ("gpu_memory_used_gib", 1),
+}
+"""By signal the column in GiB and its sign: used memory is what MemAvailable lost."""
+
 
 def _leaks(view: View, stored: Stored) -> Iterator[str]:
     """What leaked in a run: as it was noted, else what the samples of its measured phase show.
@@ -385,36 +379,23 @@ def _leaks(view: View, stored: Stored) -> Iterator[str]:
             yield f"{signal} {found}"
 
 
-MEMORY = {
-    "memory in use on the machine": ("mem_available_gib", -1),
-    "memory of the run's processes": ("processes_pss_gib", 1),
-    "GPU memory in use": ("gpu_memory_used_gib", 1),
-}
-"""By signal the column in GiB and its sign: used memory is what MemAvailable lost."""
-
-
 def growth(times: Floats, gib: Floats) -> str | None:
     """The leak that samples of the measured phase show, in words, or None. Times in seconds, memory in GiB.
 
-    The whole phase is looked at, then its last half and its last quarter, so that a leak that begins late is found. A
-    stretch of at least `LEAK_SECONDS` shows a leak where it grows throughout: the medians of its four quarters rise,
-    each step by at least `STEADY` of the whole, which comes to `LEAK_GIB` over the stretch. One large allocation,
-    caches that fill and then hold, or a collector of garbage that saws up and down do not. Its last sample lies as far
-    above the median of the phase before it, so that no swing back is taken for growth.
+    A phase of `LEAK_SECONDS` or more shows a leak where memory grows throughout: the medians of its quarters rise, each
+    step by at least `STEADY` of the whole, which comes to `LEAK_GIB` over the phase. One large allocation, caches
+    that fill and then hold, or a collector of garbage that saws up and down do not.
     """
-    for first in (0, len(times) // 2, len(times) * 3 // 4):
-        span = float(times[-1] - times[first]) if len(times) else 0.0
-        if span < LEAK_SECONDS:
-            return None
-        steps = np.diff([np.median(part) for part in np.array_split(gib[first:], 4)])
-        # From the middle of the first quarter to that of the last are three quarters of the stretch.
-        total = 4 / 3 * steps.sum()
-        beyond = gib[-1] - np.median(gib[:first]) if first else total
-        is_steady = steps.min() >= STEADY * steps.sum()
-        if is_steady and min(total, beyond) >= LEAK_GIB:
-            rate = 60 * total / span
-            return f"grew steadily by {total:.2f} GiB in the last {span:.0f} s, {rate:.2f} GiB/min"
-    return None
+    span = float(times[-1] - times[0]) if len(times) else 0.0
+    if span < LEAK_SECONDS:
+        return None
+    steps = np.diff([np.median(part) for part in np.array_split(gib, 4)])
+    # From the middle of the first quarter to that of the last are three quarters of the phase.
+    total = 4 / 3 * steps.sum()
+    if steps.min() < STEADY * steps.sum() or total < LEAK_GIB:
+        return None
+    rate = 60 * total / span
+    return f"grew steadily by {total:.2f} GiB in {span:.0f} s, {rate:.2f} GiB/min"
 
 
 # -- the telemetry itself ----------------------------------------------------------------------------------------
@@ -435,38 +416,33 @@ def _silence(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _foreign(view: View, stored: Stored) -> Iterator[str]:
-    """What shows that samples are not those of a run: they go on after it, or the GPU did nothing while it measured."""
+    """What shows that samples are not those of a run: none is of the time in which it measured, or the GPU did nothing
+    then."""
     samples, phase = _samples(view, stored), measured_phase(stored.record)
-    end = samples.times.max(initial=0)
-    lasted = stored.record.duration_seconds
-    if lasted is not None and end > lasted + OVERRUN_SECONDS:
-        yield f"it continues to second {end:.0f}, and the run was over after {lasted:.0f} s"
-    elif phase is not None and end:
-        within = samples.within(phase)
-        load = samples.known("gpu_utilization_percent", within)
-        is_long = phase.end_seconds - phase.start_seconds > 2 * samples.interval
-        if is_long and not within.any():
-            yield "no sample lies within the measured phase"
-        if len(load) >= LOAD_SAMPLES and load.max() < REST_PERCENT:
-            yield f"the GPU was at rest throughout the measured phase ({load.max():.0f} % at most)"
+    if phase is None or not len(samples.times):
+        return
+    within = samples.within(phase)
+    load = samples.known("gpu_utilization_percent", within)
+    is_long = phase.end_seconds - phase.start_seconds > 2 * samples.interval
+    if is_long and not within.any():
+        yield "no sample lies within the measured phase"
+    if len(load) >= LOAD_SAMPLES and load.max() < REST_PERCENT:
+        yield f"the GPU was at rest throughout the measured phase ({load.max():.0f} % at most)"
 
 
 CHECKS = (
     Check(
         "thermal-gate",
-        "evidence",
-        ("warning",),
         "Did every run start cool?",
+        kind="evidence",
         asked=(Asked("started hot", each(_started_hot)),),
-        thresholds=(START_TEMPERATURE_CELSIUS,),
         remedy="Let the machine cool before each run (cooldown:, and max_start_temp_celsius: in gates:), and re-run.",
         imported=ASK,
     ),
     Check(
         "throttled",
-        "evidence",
-        ("warning",),
         "Was the GPU whole, and not throttled?",
+        kind="evidence",
         asked=(
             Asked(
                 "had less than the GPU that they are called by",
@@ -476,44 +452,36 @@ CHECKS = (
             ),
             Asked("ran with a GPU slowed by heat or hardware", each(_slowed)),
         ),
-        thresholds=(LOAD_PERCENT, THROTTLED_SHARE, HELD_CLOCK_SHARE),
         remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
         imported=ASK,
     ),
     Check(
         "slow-clock",
-        "evidence",
-        ("warning",),
         "Did the GPU reach its normal clock?",
+        kind="evidence",
         asked=(Asked("ran with a slow clock", each(_stuck)),),
-        thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE),
         remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
         imported=ASK,
     ),
     Check(
         "foreign-load",
-        "evidence",
-        ("warning",),
         "Was the run alone on the machine, and was the GPU free before it?",
+        kind="evidence",
         asked=(Asked("shared the machine", each(_company)),),
-        thresholds=(WAITED_PERCENT, TENANT_GIB, TENANT_LOAD_PERCENT),
         remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
         imported=ASK,
     ),
     Check(
         "leak",
-        "evidence",
-        ("warning",),
         "Any memory leaks?",
+        kind="evidence",
         asked=(Asked("leaked memory", each(_leaks)),),
-        thresholds=(LEAK_GIB, LEAK_SECONDS),
         remedy="End the processes that kept the memory before the next run.",
     ),
     Check(
         "kernel-warning",
-        "evidence",
-        ("warning",),
         "Any kernel or driver warnings?",
+        kind="evidence",
         asked=(
             Asked(
                 "ran while the kernel or the driver reported problems",
@@ -525,32 +493,26 @@ CHECKS = (
     ),
     Check(
         "telemetry-gap",
-        "evidence",
-        ("warning",),
         "Is the telemetry complete?",
+        kind="evidence",
         asked=(
             Asked("had gaps in the telemetry, so peaks may be missing", each(_silence)),
         ),
-        thresholds=(TELEMETRY_GAP_INTERVALS,),
         remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
     ),
     Check(
         "foreign-telemetry",
-        "evidence",
-        ("error",),
         "Does the telemetry belong to its run?",
+        kind="evidence",
         asked=(
             Asked(
                 "had telemetry that cannot belong to the run", each(_foreign), "error"
             ),
         ),
-        thresholds=(OVERRUN_SECONDS, REST_PERCENT),
         remedy="Quarantine the runs, or import them without this telemetry.",
     ),
     Check(
         "sanity",
-        "meaning",
-        ("error",),
         "Did the model make sense before it was timed?",
         asked=(
             Asked(
@@ -563,9 +525,8 @@ CHECKS = (
     ),
     Check(
         "engine-warning",
-        "evidence",
-        ("warning",),
         "Did the engine work undisturbed while it was measured?",
+        kind="evidence",
         asked=tuple(map(_of_engine, (*TROUBLES, ERRORS))),
         imported=ASK,
     ),

@@ -153,10 +153,8 @@ def _findings(
 CHECKS = (
     Check(
         "copied-evidence",
-        "meaning",
-        ("error",),
         "Is every run an independent measurement?",
-        thresholds=(LOG_BYTES,),
+        raises=("error",),
         remedy="Quarantine or delete the copies.",
     ),
 )

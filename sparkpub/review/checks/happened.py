@@ -269,17 +269,16 @@ DIFFERED = "differed from the evidence"
 CHECKS = (
     Check(
         "schema",
-        "happened",
-        ("error",),
         "Can every record be read?",
+        ("error",),
         lambda view: damaged(view.campaign.name, view.damage),
+        kind="happened",
         remedy="Restore the file from git, or delete it.",
     ),
     Check(
         "checksum",
-        "happened",
-        ("error",),
         "Is all evidence unchanged?",
+        kind="happened",
         asked=(
             Asked(
                 "left evidence that is gone or changed",
@@ -291,9 +290,8 @@ CHECKS = (
     ),
     Check(
         "exit-status",
-        "happened",
-        ("warning", "info"),
         "Did every run succeed?",
+        kind="happened",
         asked=(
             Asked(
                 "did not succeed, and left the figures",
@@ -310,18 +308,16 @@ CHECKS = (
     ),
     Check(
         "missing-report",
-        "happened",
-        ("error",),
         "Did the engine report a result?",
+        kind="happened",
         asked=(Asked("ended without a result", each(_no_result, _good), "error"),),
         remedy="Read the end of the log, then run sparkpub collect --retry-failed.",
         imported=ASK,
     ),
     Check(
         "missing-log",
-        "happened",
-        ("error", "warning"),
         "Is there a log to check the figures against?",
+        kind="happened",
         asked=(
             Asked(
                 "came without a log: nothing shows that the figures are right",
@@ -337,19 +333,17 @@ CHECKS = (
     ),
     Check(
         "metric-mismatch",
-        "happened",
-        ("error",),
         "Does the record agree with log and report?",
+        kind="happened",
         asked=(Asked(DIFFERED, each(_first(_figures_otherwise), _good), "error"),),
-        thresholds=(PRINTED_TOLERANCE,),
         remedy="Restore record and evidence from git, or import the results again.",
         asked_later=(Asked(DIFFERED, each(_first(_facts_otherwise)), "error"),),
     ),
     Check(
         "foreign-file",
-        "evidence",
-        ("error", "info"),
         "Does everything in the data folder belong to a campaign?",
+        kind="evidence",
+        raises=("error", "info"),
         remedy="Delete it.",
     ),
 )

@@ -64,38 +64,23 @@ IDLE_SHARE = Threshold(
     "Share of a closed loop's time that a client needs between two requests, beyond the end of the run, when fewer are "
     "in flight.",
 )
-CHUNK_TOKENS = Threshold(
-    "chunk tokens",
-    1.1,
-    "Tokens per chunk from which inter-token latency is the time between chunks, not between tokens.",
-)
+CHUNK_TOKENS = 1.1
+"""Tokens per chunk from which inter-token latency is the time between chunks, not between tokens."""
 PROMPT_TIMES = Threshold(
     "prompt times",
     2.0,
     "Times by which the time that a prompt takes at the rate of prompts may miss the time to the first token. Of 266 "
     "loads of one user on a DGX Spark, 22 with short prompts miss it by more: their client takes its latency off.",
 )
-ARRIVAL_CHANCE = Threshold(
-    "arrival chance",
-    1e-4,
-    "Chance that requests which arrive at a rate come so late; below it they came at another rate.",
-)
-LAST_ANSWER = Threshold(
-    "last answer",
-    2.0,
-    "Slowest latencies that an open loop may go on after its last request arrived: on 300 runs it was one at most.",
-)
-STREAMED = Threshold(
-    "streamed share",
-    0.25,
-    "Share of TPOT × further tokens that a request takes at least after its first token, whatever the lengths of its "
-    "answers: in 700 runs of open loops on a DGX Spark it was 0.9 or more.",
-)
-MEMORY_GIB = Threshold(
-    "memory slack gib",
-    0.05,
-    "GiB by which a part may exceed its total, because the two are read at different times.",
-)
+ARRIVAL_CHANCE = 1e-4
+"""Chance that requests which arrive at a rate come so late; below it they came at another rate."""
+LAST_ANSWER = 2.0
+"""Slowest latencies that an open loop may go on after its last request arrived: on 300 runs it was one at most."""
+STREAMED = 0.25
+"""Share of TPOT × further tokens that a request takes at least after its first token, whatever the lengths of its
+answers: in 700 runs of open loops on a DGX Spark it was 0.9 or more."""
+MEMORY_GIB = 0.05
+"""GiB by which a part may exceed its total, because the two are read at different times."""
 CLOCK_SECONDS = Threshold(
     "clock seconds",
     3.0,
@@ -642,8 +627,6 @@ LOST = "lost requests, and the figures are of the others"
 CHECKS = (
     Check(
         "unit",
-        "meaning",
-        ("error",),
         "Is every figure physically possible?",
         asked=tuple(
             Asked(
@@ -655,27 +638,21 @@ CHECKS = (
             for metric in METRICS.values()
             if (rules := list(_possible(metric)))
         ),
-        thresholds=(CARD,),
         remedy="Check the unit in the mapping or in the tool's report, and import again.",
         worst_only=True,
     ),
     Check(
         "memory-bookkeeping",
-        "meaning",
-        ("error",),
         "Do the memory figures add up?",
         asked=(
             Asked(
                 "had memory figures that do not add up", Breaks(*BOOKKEEPING), "error"
             ),
         ),
-        thresholds=(REPORT, MEMORY_GIB),
         remedy="Check whether the source of the figures means GB or GiB.",
     ),
     Check(
         "inconsistent-report",
-        "meaning",
-        ("error", "warning", "info"),
         "Can the figures of each run all be true?",
         asked=(
             Asked(
@@ -735,23 +712,11 @@ CHECKS = (
                 about={"what": "p99"},
             ),
         ),
-        thresholds=(
-            REPORT,
-            DEFINITION,
-            IDLE_SHARE,
-            CHUNK_TOKENS,
-            PROMPT_TIMES,
-            ARRIVAL_CHANCE,
-            LAST_ANSWER,
-            STREAMED,
-        ),
         imported=ASK,
         worst_only=True,
     ),
     Check(
         "does-not-fit",
-        "meaning",
-        ("error",),
         "Do weights and KV cache fit into memory?",
         asked=(
             Asked(
@@ -770,18 +735,13 @@ CHECKS = (
     ),
     Check(
         "roofline",
-        "meaning",
-        ("error", "warning"),
         "Are the figures possible with the machine's memory bandwidth and arithmetic?",
         asked=ROOFLINE,
-        thresholds=(SUSPICIOUS_SHARE,),
         remedy="Look in the log for the model, its weights, cached prompts and the number of requests.",
         worst_only=True,
     ),
     Check(
         "failed-requests",
-        "meaning",
-        ("warning", "info"),
         "Did requests fail?",
         asked=(
             Asked(
@@ -796,15 +756,12 @@ CHECKS = (
                 "info",
             ),
         ),
-        thresholds=(FAILED_PERCENT,),
         remedy="Look for errors in the logs of server and client, and re-run with a longer timeout or a lighter load.",
         imported="Read the figures as those of a lighter load.",
         worst_only=True,
     ),
     Check(
         "prefix-cache",
-        "meaning",
-        ("warning",),
         "Did the server compute every prompt?",
         asked=(
             Asked(
@@ -812,13 +769,10 @@ CHECKS = (
                 Breaks(HITS),
             ),
         ),
-        thresholds=(HITS_PERCENT,),
         remedy="Draw other prompts for each run (another seed), or start the server without the cache.",
     ),
     Check(
         "answer-length",
-        "meaning",
-        ("warning",),
         "Were the answers as long as the load declares?",
         asked=(
             Asked(
@@ -826,14 +780,11 @@ CHECKS = (
                 Breaks(ANSWERS),
             ),
         ),
-        thresholds=(ANSWER_SHARE,),
         remedy="Have the server ignore the end of the text (`--ignore-eos`, `min_tokens`), and re-run.",
         imported="Compare it with answers of its own length only.",
     ),
     Check(
         "offered-load",
-        "meaning",
-        ("info",),
         "Did the server serve the rate at which requests came?",
         asked=(
             Asked(
@@ -842,12 +793,9 @@ CHECKS = (
                 "info",
             ),
         ),
-        thresholds=(DRAIN_SHARE,),
     ),
     Check(
         "warmed-up",
-        "meaning",
-        ("warning",),
         "Did measuring begin after warming up?",
         asked=(
             Asked(
@@ -860,7 +808,6 @@ CHECKS = (
                 ),
             ),
         ),
-        thresholds=(COLD_START,),
         remedy="Raise warmup: of the workload, and re-run.",
         imported="Read medians, and no means.",
     ),

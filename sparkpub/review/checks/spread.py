@@ -71,19 +71,13 @@ DRIFT_ALPHA = Threshold(
     "Probability of a false finding of a trend (Mann-Kendall, Holm), or of first runs that stand out (binomial test, "
     "Holm), in a clean campaign.",
 )
-EARLIER_SHARE = Threshold(
-    "earlier share",
-    order.EARLIER_SHARE,
-    "Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they "
-    "alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four "
-    "complete rounds or more.",
-)
-FEW_SWITCHES = Threshold(
-    "few switches",
-    order.FEW_SWITCHES,
-    "Environments also ran in blocks if a random order would change from one to the other as seldom with less than "
-    "this probability.",
-)
+EARLIER_SHARE = order.EARLIER_SHARE
+"""Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they
+alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four
+complete rounds or more."""
+FEW_SWITCHES = order.FEW_SWITCHES
+"""Environments also ran in blocks if a random order would change from one to the other as seldom with less than this
+probability."""
 USERS_SHARE = Threshold(
     "users share",
     0.05,
@@ -546,79 +540,63 @@ def _beats(view: View, users: int, row: Any, one: Any) -> bool:
 CHECKS = (
     Check(
         "dependent-metrics",
-        "meaning",
-        ("warning",),
         "Is each metric an independent measurement?",
+        ("warning",),
         dependent_metrics,
-        thresholds=(RESTATED,),
         remedy="Report one of them.",
     ),
     Check(
         "drift",
-        "meaning",
-        ("warning", "info"),
         "Do results drift with the order of the runs?",
+        ("warning", "info"),
         drifts,
-        thresholds=(DRIFT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
         remedy="Warm up longer, or pause until the machine is as before (gates:), and re-run.",
         imported="Read the mean as one of these runs in this order.",
     ),
     Check(
         "order-confound",
-        "meaning",
-        ("error", "warning"),
         "Did the environments alternate?",
+        ("error", "warning"),
         order_confound,
-        thresholds=(EARLIER_SHARE, FEW_SWITCHES),
         remedy="Measure again with order: interleaved.",
         imported="Read such a difference as one between two times, too.",
     ),
     Check(
         "outlier",
-        "meaning",
-        ("warning", "info"),
         "Any outliers?",
+        ("warning", "info"),
         outlier,
-        thresholds=(OUTLIER_ALPHA, MANY_OUTLIERS_PERCENT, MATERIAL_SHARE_OF_MARGIN),
         remedy="Look for the cause in the log; exclude a run only for a cause that you can name (sparkpub quarantine).",
     ),
     Check(
         "high-variation",
-        "meaning",
-        ("warning", "info"),
         "Do runs vary by less than 5 %?",
+        ("warning", "info"),
         high_variation,
-        thresholds=(HIGH_VARIATION_PERCENT,),
         remedy="Make each run longer (more requests), or measure more runs.",
         imported="Read it with its spread, and not as one figure.",
     ),
     Check(
         "small-sample",
-        "meaning",
-        ("warning",),
         "Is the sample large enough?",
+        ("warning",),
         small_sample,
-        thresholds=(LEAST_RUNS,),
         remedy=f"Measure each at least {LEAST_RUNS:g} times.",
         imported="Read no order into figures within 5 % of each other.",
     ),
     Check(
         "repetitions",
-        "meaning",
-        ("warning",),
         "Do the repetitions inside a run agree?",
+        ("warning",),
         repetitions,
-        thresholds=(APART_SHARE,),
         remedy="Measure more repetitions, or longer prompts and answers.",
         imported="Read the figures of longer prompts and answers.",
     ),
     Check(
         "users-scaling",
-        "meaning",
-        ("warning", "info"),
         "Do several users get no more than as many times one user?",
+        ("warning", "info"),
         users_scaling,
-        thresholds=(USERS_SHARE,),
         remedy="Look at clocks and temperature of the single user, and read it as a lower bound.",
     ),
 )

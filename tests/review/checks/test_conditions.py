@@ -28,12 +28,12 @@ from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.acknowledging import covers
 from sparkpub.review.checks.conditions import POWER_CAP, growth
 from sparkpub.review.checks.evidence import Warned
-from sparkpub.review.checks.view import View
 from tests.review.checks.in_memory import (
     a_run,
     a_view,
     answered,
     quiet,
+    said,
     told,
 )
 
@@ -57,13 +57,6 @@ def gates(name: str, wanted: Any, *, met: bool | None, read: Any = None) -> Any:
 
 def event(kind: Any, text: str) -> dict[str, Any]:
     return {"events": (Event(at_seconds=1.0, kind=kind, text=text),)}
-
-
-def said(check: Any, view: View, words: str | None) -> None:
-    """The check says `words` of the run, or nothing where they are None."""
-    found = told(check, view)
-    assert len(found) == (words is not None), found
-    assert all((words or "") in line for line in found)
 
 
 # -- conditions --------------------------------------------------------------------------------------------------
