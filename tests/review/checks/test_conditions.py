@@ -92,7 +92,6 @@ LASTED = {"duration_seconds": 95.0}
 APART = (*range(10), *range(21, 40))
 """Seconds outside of it."""
 TEMP, FREE = "max_start_temp_celsius", "min_free_memory_percent"
-MIG = {"env": {"CUDA_VISIBLE_DEVICES": "MIG-6b8c1c1e-0d3c"}}
 KILLED = Container(engine="e", image="i", image_id="d", oom_killed=True)
 SLOW_DISK, DISK = "waited for the disk in 21 %", "pressure_io_some_percent"
 CAP = telemetry.THROTTLES[POWER_CAP]
@@ -116,8 +115,6 @@ CONDITIONS: dict[str, list[tuple[dict[str, Any], dict[str, Any], str | None]]] =
         ({"machine": SPARK}, hot(90, 850), None),
         (part(power_limit_watt=699.9, power_default_watt=700.0), {}, None),
         (part(power_limit_watt=690.0, power_default_watt=700.0), {}, "690 W of 700 W"),
-        (part(mig=True), {}, "a slice of G (MIG)"),
-        (part(mig=True) | {"asked_of": MIG}, {}, None),
     ],
     "slow-clock": [
         (WITH, clock(500.0), None),
@@ -149,8 +146,6 @@ CONDITIONS: dict[str, list[tuple[dict[str, Any], dict[str, Any], str | None]]] =
         ({"duration_seconds": 2.1}, {"times": ()}, "2.1 s from second 0 on"),
     ],
     "foreign-telemetry": [
-        (LASTED, {"times": range(216)}, None),
-        (LASTED, {"times": range(217)}, "it continues to second 216"),
         (MEASURED, {"times": APART}, "no sample lies within the measured phase"),
         (MEASURED, {"times": (*APART, 20)}, None),
         (MEASURED, {"gpu_utilization_percent": 4.9}, "the GPU was at rest"),
@@ -187,9 +182,6 @@ def test_without_samples_the_recorded_figure_counts(
     [
         ((1.0, 1.0, 1.0, 1.25), {}, None),
         ((1.0, 1.0, 1.0, 1.26), {}, "1.26 GiB were in use before it, and 1.00 GiB"),
-        # A twentieth of 80 GiB is 4.
-        ((4.0, 4.0), {}, None),
-        ((4.1, 4.1), {}, "4.10 GiB were in use before it"),
         # Those that others published are no strangers to what was there.
         ((50.0, 50.0), {"plan": PUBLISHED}, None),
     ],
@@ -213,9 +205,10 @@ def test_memory_before_a_run_is_read_from_the_ledger_then_from_the_tool() -> Non
     rest = {f"{name}_gib": 9.0 for name in names}
     memory = Memory(gpu_used_gib=6.0, **rest)
     ledger = MemoryLedger(baseline=memory, peak=memory)
-    tool = {"device_used_before_gib": 7.0}
-    said("foreign-load", a_view(a_run(tool, machine=CARD, memory=ledger)), "6.00 GiB")
-    bare = a_view(a_run(tool, machine=CARD))
+    tool, alone = {"device_used_before_gib": 7.0}, {"device_used_before_gib": 1.0}
+    usual = [a_run(alone, iteration=number) for number in (2, 3)]
+    said("foreign-load", a_view(a_run(tool, memory=ledger), *usual), "6.00 GiB")
+    bare = a_view(a_run(tool), *usual)
     said("foreign-load", bare, "7.00 GiB")
     (found,) = CHECKS["foreign-load"].run(bare)
     assert covers(Acknowledgement(check="foreign-tenant", reason="a desktop"), found)
@@ -245,14 +238,11 @@ def test_memory_that_does_not_grow_for_good_raises_no_alarm(noise: Noise) -> Non
     assert sum(growth(SECONDS, each) is not None for each in series) <= 1
 
 
-def test_a_leak_is_told_with_its_rate_even_if_it_begins_late() -> None:
+def test_a_leak_is_told_with_its_rate() -> None:
     noise = np.random.default_rng(3).normal(0, 0.2, len(SECONDS))
     text = growth(SECONDS, 40 + SECONDS / 60 + noise)  # 1 GiB/min
     assert text is not None
     assert float(text.split()[-2]) == pytest.approx(1.0, rel=0.25)
-    # Its last quarter is growth alone: 2.5 GiB in 150 s.
-    text = growth(SECONDS, 40 + np.maximum(0, SECONDS - 450) / 60)
-    assert text == "grew steadily by 2.50 GiB in the last 149 s, 1.01 GiB/min"
     slow = SECONDS * 0.1 / 60
     assert growth(SECONDS[:240], slow[:240]) is None  # 0.4 GiB
     assert growth(SECONDS[:330], slow[:330]) is not None  # 0.55 GiB
@@ -326,7 +316,7 @@ def test_failed_requests_are_a_note_and_from_one_percent_a_warning(
     ("asked", "hits", "words"),
     [
         ({}, 25.0, None),
-        ({}, 25.1, "found its prompts in the server's prefix cache"),
+        ({}, 25.1, "found prompts in the server's prefix cache"),
         ({"prefix_caching": True}, 90.0, None),
         ({"warmup": 24, "requests": 75}, 50.1, "50.1 % of their tokens"),
     ],

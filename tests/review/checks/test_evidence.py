@@ -51,7 +51,7 @@ def samples(folder: Path, header: str, *rows: str, **fields: Any) -> Samples:
 def test_samples_are_numbers(tmp_path: Path) -> None:
     found = samples(
         tmp_path,
-        "cpu_percent,gpu_utilization_percent,gpu_throttle_reasons,gpu_clock_sm_mhz",
+        "mem_available_gib,gpu_utilization_percent,gpu_throttle_reasons,gpu_clock_sm_mhz",
         "-2,9,49,0x0000000000000020,100",
         "0,10,50,0x0000000000000020,1000",
         "1,,90,0x0000000000000009,1100",  # idle, which slows nothing, is the lowest bit
@@ -61,9 +61,9 @@ def test_samples_are_numbers(tmp_path: Path) -> None:
     )
     assert found.times.tolist() == [-2.0, 0.0, 1.0, 5.0, 6.0]
     assert found.interval == 1.5  # the median of 2, 1, 4 and 1
-    assert found.known("cpu_percent").tolist() == [9.0, 10.0, 30.0, 60.0]
-    assert found.known("cpu_percent", found.times > 0).tolist() == [30.0, 60.0]
-    assert not len(found.known("swap_used_gib"))
+    assert found.known("mem_available_gib").tolist() == [9.0, 10.0, 30.0, 60.0]
+    assert found.known("mem_available_gib", found.times > 0).tolist() == [30.0, 60.0]
+    assert not len(found.known("processes_pss_gib"))
     both_ends = Phase(name="measure", start_seconds=0.0, end_seconds=5.0)
     assert found.within(both_ends).tolist() == [False, True, True, True, False]
     # The median of 1000, 1100, 1300 and 1200.

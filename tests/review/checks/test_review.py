@@ -81,7 +81,7 @@ def hot_in_five(runs: list[Run]) -> None:
 
 CASES: list[tuple[Callable[[list[Run]], Any], list[str]]] = [
     (lambda _: None, []),
-    (retried, ["exit-status: This run ended as failed: killed by signal 9. A later"]),
+    (retried, ["did not succeed, and another attempt did: failed: killed by signal 9"]),
     (repeated, []),
     (hot_in_five, ["5 runs of dense/native/w and sparse/native/w started hot. For"]),
 ]

@@ -141,7 +141,7 @@ def seen(**facts: Any) -> dict[str, Any]:
             "inconsistent-report",
             {SENT: 2.0, "request_latency_mean_ms": 5000.0},
             seen(concurrency_mean=8.0),
-            "× mean latency is 10",
+            "and in flight: 10",
         ),
         (
             "inconsistent-report",

@@ -68,7 +68,7 @@ def test_four_runs_are_enough(n: int, is_found: bool) -> None:
 def test_many_outliers_of_a_cell_are_told_together_under_either_name() -> None:
     """Two of 24 runs lie beyond three standard deviations: 8 %, of which the methodology allows 5."""
     (found,) = outlier(sides([99.5, 100.5] * 11 + [106.0, 106.0]))
-    assert found.message.startswith("2 of 24 runs of m/native/w stand apart from")
+    assert found.message.startswith("2 of 24 runs of m/native/w stood apart from")
     assert covers(Acknowledgement(check="too-many-outliers", reason="known"), found)
 
 
