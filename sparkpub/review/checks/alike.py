@@ -351,7 +351,7 @@ CONDITIONS = (
 # -- checks ------------------------------------------------------------------------------------------------------
 
 
-class Place(NamedTuple):
+class SideBySide(NamedTuple):
     """Runs that are set side by side, in groups: those of a cell, or the environments of a model and workload."""
 
     groups: Mapping[str, Sequence[Stored]]
@@ -359,7 +359,7 @@ class Place(NamedTuple):
     """The cell of each group."""
 
 
-Differing = list[tuple[Place, str, Sides]]
+Differing = list[tuple[SideBySide, str, Sides]]
 """Where something differs, in what by name, and the values."""
 
 
@@ -379,7 +379,9 @@ def mixed_machines(view: View) -> Iterator[Finding]:
     if parts:
         yield _told(view, MIXED, "error", "machine", parts, by_side=True)
     pooled = [
-        Place({run.run_id: [run] for run in runs}, {run.run_id: cell for run in runs})
+        SideBySide(
+            {run.run_id: [run] for run in runs}, {run.run_id: cell for run in runs}
+        )
         for cell, runs in view.counted.items()
     ]
     yield from _unlike(view, MIXED, pooled)
@@ -391,11 +393,11 @@ def unequal_environments(view: View) -> Iterator[Finding]:
     yield from _unlike(view, UNEQUAL, several)
 
 
-def _compared(view: View) -> list[Place]:
+def _compared(view: View) -> list[SideBySide]:
     """The runs of each model and workload, by environment."""
     counted = {cell: runs for cell, runs in view.counted.items() if runs}
     return [
-        Place(
+        SideBySide(
             {cell[1]: counted[cell] for cell in cells},
             {cell[1]: cell for cell in cells},
         )
@@ -403,9 +405,9 @@ def _compared(view: View) -> list[Place]:
     ]
 
 
-def _unlike(view: View, check: str, places: Iterable[Place]) -> Iterator[Finding]:
+def _unlike(view: View, check: str, places: Iterable[SideBySide]) -> Iterator[Finding]:
     """A finding for each fact or condition in which the groups of places differ."""
-    seen: list[tuple[Place, Groups]] = []
+    seen: list[tuple[SideBySide, Groups]] = []
     for place in places:
         read = {
             side: map(view.evidence.of, runs) for side, runs in place.groups.items()
