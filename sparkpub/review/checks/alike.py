@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, pairwise
+from operator import itemgetter
 from statistics import fmean, variance
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from sparkpub.review.checks.check import NAME_APART, Check
 from sparkpub.review.checks.evidence import Reread, Samples
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.plan import is_path
-from sparkpub.review.checks.view import View, ids, in_words, is_planned, listed
+from sparkpub.review.checks.view import View, ids, in_words, is_planned
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
@@ -68,44 +69,41 @@ class Trait(NamedTuple):
     is_whole: bool = False
     """Whether all names of a run are known, so that one which it lacks differs, too."""
 
+    def of(self, run: Seen) -> Mapping[str, str] | None:
+        """The names and values of a run; None where nothing is known."""
+        has = self.read(run)
+        if has is None:
+            return None
+        named = has if isinstance(has, Mapping) else {self.what: has}
+        return {name: str(value) for name, value in named.items() if value is not None}
+
     def apart(self, groups: Groups, *, pooled: bool) -> Apart:
         """The names of which groups have no value in common, each with the values of every group that knows some.
 
         What may differ from run to run, such as a seed, differs between groups only where the runs of each agree.
         """
         severity = self.pooled if pooled else self.compared
-        for of_groups in self._known(groups) if severity else ():
-            every = list(chain(*of_groups.values()))
-            if all(one == other for one, other in pairwise(every)):
+        if severity is None:
+            return
+        known = [
+            (run.record.machine.id if self.own else None, group, named)
+            for group, runs in groups.items()
+            for run in runs
+            if (named := self.of(run)) is not None
+        ]
+        for rows in grouped(known, itemgetter(0)).values():
+            every = [named for *_, named in rows]
+            if all(named == every[0] for named in every):
                 continue  # the usual case, and names can be many
-            for name in sorted(set(chain(*every))):
-                sides = {
-                    group: {named.get(name, ABSENT) for named in runs}
-                    for group, runs in of_groups.items()
-                }
-                if not self.is_whole:
-                    sides = {at: has for at, has in sides.items() if ABSENT not in has}
-                if not self.pooled:
-                    sides = {at: has for at, has in sides.items() if len(has) == 1}
-                pairs = combinations(sides.values(), 2)
-                if severity and any(one.isdisjoint(other) for one, other in pairs):
+            for name in sorted({*chain(*every)}):
+                sides: dict[str, set[str]] = defaultdict(set)
+                for _, group, named in rows:
+                    if self.is_whole or name in named:
+                        sides[group].add(named.get(name, ABSENT))
+                steady = [has for has in sides.values() if self.pooled or len(has) == 1]
+                pairs = combinations(steady, 2)
+                if any(one.isdisjoint(other) for one, other in pairs):
                     yield severity, name, sides
-
-    def _known(self, groups: Groups) -> Iterable[Mapping[str, list[Mapping[str, str]]]]:
-        """What is known of the runs of each group; of each machine by itself where it has its own."""
-        known: dict[str | None, dict[str, list[Mapping[str, str]]]] = defaultdict(dict)
-        for group, runs in groups.items():
-            for run in runs:
-                has = self.read(run)
-                if has is None:
-                    continue
-                named = has if isinstance(has, Mapping) else {self.what: has}
-                texts = {
-                    name: str(one) for name, one in named.items() if one is not None
-                }
-                machine = run.record.machine.id if self.own else None
-                known[machine].setdefault(group, []).append(texts)
-        return known.values()
 
 
 def _of_gpus(run: Seen, field: str) -> str | None:
@@ -351,14 +349,8 @@ CONDITIONS = (
 # -- checks ------------------------------------------------------------------------------------------------------
 
 
-class SideBySide(NamedTuple):
-    """Runs that are set side by side, in groups: those of a cell, or the environments of a model and workload."""
-
-    groups: Mapping[str, Sequence[Stored]]
-    cells: Mapping[str, Cell]
-    """The cell of each group."""
-
-
+SideBySide = Mapping[str, Sequence[Stored]]
+"""Runs in groups: each run of a cell, or the environments of a model and workload."""
 Differing = list[tuple[SideBySide, str, Sides]]
 """Where something differs, in what by name, and the values."""
 
@@ -370,7 +362,7 @@ def mixed_machines(view: View) -> Iterator[Finding]:
     for place in _compared(view):
         sides = {
             side: {run.record.machine.id for run in runs if run.record.machine.id}
-            for side, runs in place.groups.items()
+            for side, runs in place.items()
         }
         first, *others = sides.values()
         whole = bool(others) or view.reviewed.replicated or len(first) < 2
@@ -378,40 +370,28 @@ def mixed_machines(view: View) -> Iterator[Finding]:
             parts.append((place, "machine", sides))
     if parts:
         yield _told(view, MIXED, "error", "machine", parts, by_side=True)
-    pooled = [
-        SideBySide(
-            {run.run_id: [run] for run in runs}, {run.run_id: cell for run in runs}
-        )
-        for cell, runs in view.counted.items()
-    ]
+    pooled = [{run.run_id: [run] for run in runs} for runs in view.counted.values()]
     yield from _unlike(view, MIXED, pooled)
 
 
 def unequal_environments(view: View) -> Iterator[Finding]:
     """Comparisons that are not only between environments: what else differs, one finding per cause."""
-    several = [place for place in _compared(view) if len(place.groups) > 1]
+    several = [place for place in _compared(view) if len(place) > 1]
     yield from _unlike(view, UNEQUAL, several)
 
 
 def _compared(view: View) -> list[SideBySide]:
     """The runs of each model and workload, by environment."""
     counted = {cell: runs for cell, runs in view.counted.items() if runs}
-    return [
-        SideBySide(
-            {cell[1]: counted[cell] for cell in cells},
-            {cell[1]: cell for cell in cells},
-        )
-        for cells in grouped(counted, lambda cell: (cell[0], cell[2])).values()
-    ]
+    alike = grouped(counted, lambda cell: (cell[0], cell[2])).values()
+    return [{cell[1]: counted[cell] for cell in cells} for cells in alike]
 
 
 def _unlike(view: View, check: str, places: Iterable[SideBySide]) -> Iterator[Finding]:
     """A finding for each fact or condition in which the groups of places differ."""
     seen: list[tuple[SideBySide, Groups]] = []
     for place in places:
-        read = {
-            side: map(view.evidence.of, runs) for side, runs in place.groups.items()
-        }
+        read = {side: map(view.evidence.of, runs) for side, runs in place.items()}
         groups: Groups = {
             side: [Seen(run.stored.record, run.answer, run.samples) for run in runs]
             for side, runs in read.items()
@@ -420,8 +400,8 @@ def _unlike(view: View, check: str, places: Iterable[SideBySide]) -> Iterator[Fi
     questions: tuple[Trait | Condition, ...] = (*FACTS, *CONDITIONS)
     for asked in questions:
         found: dict[Severity, Differing] = defaultdict(list)
-        for place, groups in seen:
-            for severity, name, sides in asked.apart(groups, pooled=check == MIXED):
+        for place, known in seen:
+            for severity, name, sides in asked.apart(known, pooled=check == MIXED):
                 found[severity].append((place, name, sides))
         for severity, cases in found.items():
             is_of_sides = check == UNEQUAL
@@ -446,15 +426,12 @@ def _told(
             values = [f"{few(sorted(has))} ({side})" for side, has in sides.items()]
         line = few(values)
         lines[line if name == what else f"{name} {line}"] = None
-        cells |= {place.cells[side]: None for side in sides}
+        cells |= {place[side][0].record.cell: None for side in sides}
     first, *others = lines
     words = f"{what}: {first}" + f", and {len(others)} more differ" * bool(others)
     evidence: dict[str, Any] = {"what": what, "values": [first, *others]}
-    if check == UNEQUAL:
-        groups = dict.fromkeys(f"{model}/{workload}" for model, _, workload in cells)
-        compared = listed(list(groups), "comparisons")
-        text = f"More than the environment differs in {compared}: {words}."
-    else:
+    text = f"More than the environment differs in {in_words(cells)}: {words}."
+    if check == MIXED:
         text = (
             f"Runs of {in_words(cells)} are averaged although they differ in {words}."
         )

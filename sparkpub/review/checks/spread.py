@@ -20,9 +20,9 @@ from sparkpub.plan.requested import load_of
 from sparkpub.record.metrics import TIMED_UNITS, Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.check import Asked, Check
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.view import CellMetric, View, ids, in_words, label
+from sparkpub.review.checks.view import Case, CellMetric, View, ids, in_words, label
 from sparkpub.review.grouping import grouped
 from sparkpub.review.physics import THROUGHPUT
 from sparkpub.review.reviewed import Cell
@@ -276,23 +276,19 @@ def outlying(view: View) -> dict[CellMetric, list[int]]:
 def cold(view: View) -> Mapping[CellMetric, Finding]:
     """First runs that stand out in their cells, over all cells or over those of an environment, whichever shows it
     better: the metrics of cells, with what is said of them."""
-    known = {key: each for key, each in series(view).items() if len(each) > 2}
+    known = {key: values for key, values in series(view).items() if len(values) > 2}
     groups: dict[tuple[str, str], list[CellMetric]] = defaultdict(list)
     for cell, name in known:
-        for where in ("all environments", cell[1]):
-            groups[name, where].append((cell, name))
+        groups[name, "all environments"].append((cell, name))
+        groups[name, cell[1]].append((cell, name))
     tests = [first_run_p([known[key] for key in keys]) for keys in groups.values()]
-    clear = [
-        (p, *about)
-        for p, about in zip(holm(tests), groups, strict=True)
-        if p is not None and p < DRIFT_ALPHA
-    ]
     found: dict[CellMetric, Finding] = {}
-    for p, name, where in sorted(clear, key=itemgetter(0)):
-        keys, metric = groups[name, where], view.metrics[name]
-        blocks = [known[key] for key in keys]
+    clearest = sorted(zip(holm(tests), groups.items(), strict=True), key=itemgetter(0))
+    for p, ((name, where), keys) in clearest:
+        metric, blocks = view.metrics[name], [known[key] for key in keys]
         apart = fmean(values[0] - fmean(values[1:]) for values in blocks)
-        if found.keys() & keys or not matters(view, name, fmean(chain(*blocks)), apart):
+        is_clear = p is not None and p < DRIFT_ALPHA and not found.keys() & keys
+        if not is_clear or not matters(view, name, fmean(chain(*blocks)), apart):
             continue
         text = (
             f"The first run of {len(keys)} cells of {where} has {metric.format(abs(apart))} "
@@ -304,7 +300,7 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
             "warning",
             text,
             cells=[cell for cell, _ in keys],
-            metric=name,
+            metrics=[name],
             runs=[view.cells[key].runs[0] for key in keys],
             p_adjusted=p,
         )
@@ -367,28 +363,27 @@ def order_confound(view: View) -> Iterator[Finding]:
             for side in (row.baseline, row.candidate)
         ]
         yield view.concerning("order-confound", "error", text, cells)
-    yield from _out_of_order(view)
 
 
-def _out_of_order(view: View) -> Iterator[Finding]:
+def _out_of_order(view: View) -> list[Case]:
     """Runs that began before runs which stand earlier in the plan. Retries and repeats have no place of their own."""
     slots = {
         (*run.record.cell, run.record.iteration): run for run in reversed(view.runs)
     }
     planned = [
-        run
+        (run.record.started.value, run.record.plan.position, run)
         for run in slots.values()
         if run.record.plan.attempt == 1 and run.record.repeat_of is None
     ]
     # Short runs may begin in the same second.
-    planned.sort(key=lambda run: (run.record.started.value, run.record.plan.position))
-    early, latest = [], math.inf
-    for run in reversed(planned):
-        if run.record.plan.position > latest:
-            early.append((run, ""))
-        latest = min(latest, run.record.plan.position)
-    text = "{} began before runs that the plan puts earlier, so drift may affect the comparisons"
-    yield from view.tell("order-confound", "warning", text, early[::-1])
+    planned.sort(key=itemgetter(0, 1))
+    places = [position for _, position, _ in planned]
+    earliest = np.minimum.accumulate(places[::-1] or [0])[::-1]
+    return [
+        (run, "")
+        for (_, position, run), least in zip(planned, earliest, strict=False)
+        if position > least
+    ]
 
 
 # -- variation and number of runs --------------------------------------------------------------------------------
@@ -439,10 +434,9 @@ def small_sample(view: View) -> Iterator[Finding]:
         )
 
 
-def apart_inside(record: Record) -> dict[str, tuple[float, str]]:
+def apart_inside(record: Record) -> dict[str, str]:
     """The times and rates of a run whose repetitions lie so far apart that their mean says nothing: its 95 % interval
-    begins at zero, where it is known of how many it is. Each with their deviation as a share of the mean, and in
-    words."""
+    begins at zero, where it is known of how many it is. Each in words."""
     load = load_of(record)
     # Requests sent together wait for each other, and those of a data set differ: they repeat nothing.
     are_alike = load.at_once == 1 and load.dataset is None
@@ -453,45 +447,37 @@ def apart_inside(record: Record) -> dict[str, tuple[float, str]]:
         is_timed = metric.unit in TIMED_UNITS and bool(mean)
         if not is_timed or (metric.distribution and not are_alike):
             continue
-        share, over, reaches_zero = deviation / abs(mean), "", True
+        share, over, least = deviation / abs(mean), "", float(APART_SHARE)
         if number is not None:
             over = f" over {number}"
-            width = t_quantile(0.975, number - 1) * share
-            reaches_zero = width >= math.sqrt(number)
-        if share >= APART_SHARE and reaches_zero:
-            words = (
-                f"{metric.within_sentence} {metric.format(mean)} ± {metric.format(deviation)} "
-                f"({100 * share:.0f} %{over})"
+            least = max(least, math.sqrt(number) / t_quantile(0.975, number - 1))
+        if share >= least:
+            figure = f"{metric.format(mean)} ± {metric.format(deviation)}"
+            found[name] = (
+                f"{metric.within_sentence} {figure} ({100 * share:.0f} %{over})"
             )
-            found[name] = share, words
     return found
 
 
 def _of_repetitions(record: Record, name: str) -> tuple[float, float, int | None]:
     """Mean, standard deviation by n - 1 and number of a metric's repetitions, as far as they are known."""
-    mean = record.metrics[name].value or 0.0
     if name not in record.spreads:
         values = record.samples[name]
         deviation = stdev(values) if len(values) > 1 else 0.0
-        return (fmean(values) if mean else mean), deviation, len(values)
+        return fmean(values), deviation, len(values)
     spread = record.spreads[name]
     deviation, n = spread.deviation, spread.repetitions
     if spread.divisor == "n" and n is not None and n > 1:
         deviation *= math.sqrt(n / (n - 1))
-    return mean, deviation, n
+    return record.metrics[name].value or 0.0, deviation, n
 
 
 def repetitions(view: View) -> Iterator[Finding]:
-    """Runs whose repetitions lie so far apart that their mean says nothing, each with the worst."""
+    """Runs whose repetitions lie so far apart that their mean says nothing."""
     found = {run: apart_inside(run.record) for run in view.happened}
-    worst = [
-        (run, *max((*about, name) for name, about in each.items()))
-        for run, each in found.items()
-        if each
-    ]
-    cases = [(run, words) for run, _, words, _ in worst]
-    names = [name for *_, name in worst]
+    cases = [(run, "; ".join(names.values())) for run, names in found.items() if names]
     text = "{} had repetitions too far apart for a mean, which are not ranked"
+    names = list(chain(*found.values()))
     yield from view.tell("repetitions", "warning", text, cases, metrics=names)
 
 
@@ -556,8 +542,14 @@ CHECKS = (
     Check(
         "order-confound",
         "Did the environments alternate?",
-        ("error", "warning"),
+        ("error",),
         order_confound,
+        (
+            Asked(
+                "began before runs that the plan puts earlier, so drift may affect the comparisons",
+                _out_of_order,
+            ),
+        ),
         remedy="Measure again with order: interleaved.",
         imported="Read such a difference as one between two times, too.",
     ),

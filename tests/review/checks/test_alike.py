@@ -146,7 +146,10 @@ def test_runs_share_what_the_facts_say(
         lines = [
             line.replace(": ", " ", 1)
             .replace("Runs of m/native/w " + AVERAGED, "")
-            .replace("More than the environment differs in m/w: ", "")
+            .replace(
+                "More than the environment differs in m/native/w and m/container/w: ",
+                "",
+            )
             for line in told(check, view)
         ]
         assert len(lines) == (words is not None), lines

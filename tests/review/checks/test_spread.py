@@ -10,11 +10,11 @@ import pytest
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.record import Machine, Plan
 from sparkpub.record.store import Stored
+from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.acknowledging import covers
 from sparkpub.review.checks.spread import (
     drifts,
     high_variation,
-    order_confound,
     outlier,
     restated,
     small_sample,
@@ -148,7 +148,7 @@ def verdict(runs: Sequence[Stored]) -> str:
 
 def is_error(runs: Sequence[Stored]) -> bool:
     """Whether the check finds blocks; runs out of the order of the plan are a warning of their own."""
-    found = order_confound(a_view(*runs))
+    found = CHECKS["order-confound"].run(a_view(*runs))
     return any(finding.severity == "error" for finding in found)
 
 
@@ -218,12 +218,17 @@ def test_runs_begin_in_the_order_of_the_plan() -> None:
         plan = Plan(position=position, order="interleaved", attempt=attempt)
         return a_run(iteration=position + 1, minute=minute, plan=plan, **fields)
 
-    (found,) = order_confound(a_view(placed(2, 0), placed(0, 1), placed(1, 2)))
+    (found,) = CHECKS["order-confound"].run(
+        a_view(placed(2, 0), placed(0, 1), placed(1, 2))
+    )
     assert found.message.startswith("Iteration 3 of m/native/w began before runs that")
     for late in (placed(0, 2, attempt=2), placed(0, 2, repeat_of="another")):
-        assert list(order_confound(a_view(placed(1, 1), late))) == []
+        assert list(CHECKS["order-confound"].run(a_view(placed(1, 1), late))) == []
     for minute in (0, 1):
-        assert list(order_confound(a_view(placed(0, minute), placed(1, 1)))) == []
+        assert (
+            list(CHECKS["order-confound"].run(a_view(placed(0, minute), placed(1, 1))))
+            == []
+        )
 
 
 # -- one measurement under two names -----------------------------------------------------------------------------
