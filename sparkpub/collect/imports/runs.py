@@ -1,39 +1,51 @@
-"""Results of tools as runs, by their mappings (`tools/*.yaml`).
+"""Results as runs, by the mappings of tools (`tools/*.yaml`) and of people.
 
-What all of them share: a file is one object, or JSON lines of several; a run's log, notes and telemetry lie beside its
-report (`folder`); runs of one cell must have measured requests of the same size, which most reports say as a mean
-only. A tool with several forms of reports has a mapping of each.
+A file is one object, JSON lines of several, a table, or what a shape makes of it; a run's log, notes and telemetry lie
+beside its report (`folder`); runs of one cell must have measured requests of the same size, which most reports say as a
+mean only. A tool with several forms of reports has a mapping of each.
 """
 
 import fnmatch
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from sparkpub.collect.imports.benchmark_spark import BenchmarkSpark
 from sparkpub.collect.imports.facts import Facts, SaidOfRun
 from sparkpub.collect.imports.folder import Beside, Folder
-from sparkpub.collect.imports.given import NAMELESS, UNDATED, Draft, Given, Left
+from sparkpub.collect.imports.given import (
+    NAMELESS,
+    UNDATED,
+    Draft,
+    Given,
+    Left,
+)
 from sparkpub.collect.imports.matching import SAME_SIZE
 from sparkpub.collect.imports.telemetry import TelemetryBeside, samples
 from sparkpub.collect.phases import MEASURE
 from sparkpub.plan.workloads import parser_of
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.plan.workloads.server_pages import ANSWERED
-from sparkpub.record import sampled_metrics
-from sparkpub.record.errors import field_problems
+from sparkpub.record import documents, sampled_metrics
+from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import MetricValue, Moment, Phase, Status
 from sparkpub.record.telemetry import parse
 from sparkpub.tools import cells, forms, reading
 from sparkpub.tools.asked import AskedLoad, as_key, asked
-from sparkpub.tools.cells import CellError, local_moment
-from sparkpub.tools.forms import FileError, ResultFile, spread_out
-from sparkpub.tools.language import ResultMapping
+from sparkpub.tools.cells import local_moment
+from sparkpub.tools.forms import FileError, ResultFile
+from sparkpub.tools.language import (
+    TABLE,
+    Long,
+    MappingFile,
+    ResultMapping,
+    RunPlaces,
+)
 from sparkpub.tools.reader import ReportReading
 from sparkpub.tools.shapes import SHAPES
 from sparkpub.tools.shapes.base import Document, ShapedRun
@@ -41,6 +53,8 @@ from sparkpub.tools.where import at, holds
 
 NO_RESULT = "not a result of"
 NO_SUCCESS = "no request succeeded"
+_TWICE = "two rows of the run"
+"""In place of a figure that stands twice: nobody knows which one counts."""
 _MOST_NOTES = 1000
 _OF_PHASE = (
     "gpu_power_mean_watt",
@@ -51,60 +65,77 @@ _OF_PHASE = (
 """The sampler's metrics of a client's run; none of the whole run, which began before the client did."""
 
 
+class UnplacedError(Exception):
+    """A run that cannot be placed; the text says why, and what to do."""
+
+
 @dataclass(frozen=True)
 class _Run:
-    """One run of a file: where values are looked for, what is kept of it, and the mapping that it is of, if any."""
+    """One run of a file: where values are looked for, what is kept of it, and the mapping that it is of."""
 
     shaped: ShapedRun
     said: Document
-    kept: Document
-    mapping: ResultMapping | None = None
+    kept: list[Document]
+    mapping: ResultMapping
 
     def files(self, file: ResultFile) -> Mapping[str, bytes]:
         """Its evidence by role; a file that holds nothing else is kept as it is."""
         if self.shaped.files:
             return self.shaped.files
         is_object = file.suffix in forms.JSON and file.content.lstrip()[:1] == b"{"
-        if is_object and forms.of_json(file.content) == [self.kept]:
+        if is_object and forms.of_json(file.content) == self.kept:
             return {"report": file.content}
-        return {"report": json.dumps(self.kept, indent=1).encode()}
+        kept = self.kept[0] if len(self.kept) == 1 else self.kept
+        return {"report": json.dumps(kept, indent=1).encode()}
 
 
 class ToolReader:
-    """Reads the reports of one tool."""
+    """Reads the results of one tool, or by a mapping of somebody's."""
 
     def __init__(
         self,
         mappings: Sequence[ResultMapping],
         given: Given,
         *,
+        declared: MappingFile | None = None,
         among_others: bool = False,
     ) -> None:
-        self.tool = str(mappings[0].tool)
+        self.tool = mappings[0].tool
         self.found: list[Draft | Left] = []
         """What the files that were taken hold."""
-        self._given, self._mappings = given, mappings
+        self._given, self._mappings, self._declared = given, mappings, declared
         self._among_others = among_others
         named = (mapping.shape for mapping in mappings if mapping.shape is not None)
-        self._shape = SHAPES[next(named, None)]
+        default = None if declared is None else "table"
+        self._shape = SHAPES[next(named, default)]
+        self._missing = {} if declared is None else mappings[0].needed()
+        """Places that a mapping of somebody's names and no file has had so far."""
+        self._columns: set[str] = set()
         self._named: dict[str, str | None] = {}
         """The load that a workload stands for, once a run has shown it."""
         self._sizes: dict[tuple[str, str], tuple[float, ...]] = {}
         """Mean tokens of a request in each cell, by its first run that says them."""
+        self._kept: dict[bytes, str] = {}
+        """Reports so far, and where each stood first."""
+        self._counts: Counter[object] = Counter()
+        """Runs of a table in each cell, which are numbered in their order."""
 
     def takes(self, beside: Beside) -> bool:
-        """Whether a file is a report, which is then kept. Raises FileError for one that is damaged."""
+        """Whether a file holds results, which are then kept. Raises FileError for one that is damaged."""
         file, suffixes = beside.file, self._shape.suffixes
         is_other = suffixes is not None and file.suffix not in suffixes
         if is_other or not self._may_be_report(file):
             return False
-        runs = [run for shaped in self._shape.runs(file) for run in self._of(shaped)]
+        shaped = self._shape.runs(file)
         if self._among_others:
-            runs = [run for run in runs if run.shaped.is_sure]
-        if not any(run.mapping or run.shaped.omitted for run in runs):
+            shaped = [run for run in shaped if run.is_sure]
+        omitted = [run.omitted for run in shaped if run.omitted]
+        runs = self._runs(shaped, file)
+        if not (runs or omitted):
             return False
         twin = self._shape.twin(file)
         if twin is None:
+            self.found += [Left(file.source, why, refused=False) for why in omitted]
             self.found += self._read(runs, beside)
         elif file.suffix != ".csv" and beside.folder.is_sidecar(file):
             return False  # it is read with the report
@@ -121,6 +152,17 @@ class ToolReader:
         may_be_table = file.suffix == ".csv" and ".csv" in (self._shape.suffixes or ())
         return beside.folder.is_sidecar(file) and not may_be_table
 
+    def refuse_missing(self) -> None:
+        """Raise ImportFormatError for columns that a mapping of somebody's names and no file has."""
+        if self._declared is not None and self._columns:
+            lines = self._declared.lines
+            problems = [
+                f"no file has {place!r}, {lines.where(key)}; "
+                + documents.suggestion(place, self._columns)
+                for place, key in self._missing.items()
+            ]
+            documents.refuse(problems, ImportFormatError)
+
     def _may_be_report(self, file: ResultFile) -> bool:
         """Whether a file, by its name and its folders, is one of those that the tool's mapping speaks of."""
         first = self._mappings[0]
@@ -129,76 +171,100 @@ class ToolReader:
         folders = Path(file.source).parts[:-1] if first.others else ()
         return {*folders, file.name}.isdisjoint(first.others)
 
-    def _of(self, shaped: ShapedRun) -> list[_Run]:
-        """The runs of a document, by the first mapping that it is of."""
-        for mapping in self._mappings:
-            runs = [
-                _Run(shaped, said, kept, mapping)
-                for said, kept in _spread(mapping, shaped.said)
-                if holds(said, mapping.when)
-            ]
-            if runs:
-                return runs
-        return [_Run(shaped, shaped.said, shaped.said)]
+    def _runs(self, shaped: Sequence[ShapedRun], file: ResultFile) -> list[_Run]:
+        """The runs of a file, each by the first mapping that it is of."""
+        found = []
+        for run in shaped:
+            if run.omitted:
+                continue
+            by_mapping = (
+                [
+                    _Run(run, said, [kept], mapping)
+                    for said, kept in _spread(mapping, run.said, file)
+                ]
+                for mapping in self._mappings
+            )
+            found += next(filter(None, by_mapping), [])
+        first = self._mappings[0]
+        if self._declared is not None:
+            self._look_for_columns(found)
+            if not (first.when or first.reads or any(map(_is_result, found))):
+                return []
+        if first.repeats:
+            for number, of_row in enumerate(found, 1):
+                of_row.kept[0]["row"] = number
+        return found if first.long is None else [*_wide(found, first, first.long)]
+
+    def _look_for_columns(self, runs: Sequence[_Run]) -> None:
+        for run in runs:
+            self._columns |= run.said.keys()
+            for place in [*self._missing]:
+                if place in run.said or at(run.said, place) is not None:
+                    del self._missing[place]
 
     def _read(self, runs: Sequence[_Run], beside: Beside) -> Iterator[Draft | Left]:
         """What the runs of a file become."""
         beside.is_of_one_run = len(runs) == 1
         for number, run in enumerate(runs, 1):
             source = beside.file.source
-            if run.shaped.omitted:
-                yield Left(source, run.shaped.omitted, refused=False)
-                continue
             if len(runs) > 1:
                 source += f", run {number}"
-            if run.mapping is None:
-                continue
             try:
                 yield self._run(source, run, run.mapping, beside)
-            except CellError as problem:
+            except UnplacedError as problem:
                 yield Left(source, str(problem))
             except ValidationError as error:
                 yield Left(source, "; ".join(field_problems(error)))
 
     def _run(
         self, source: str, run: _Run, mapping: ResultMapping, beside: Beside
-    ) -> Draft:
-        """Raises CellError for a number that is none, and where the run cannot be placed."""
+    ) -> Draft | Left:
+        """Raises UnplacedError for a run that cannot be placed, and ValidationError."""
         given, file, files = self._given, beside.file, run.files(beside.file)
-        more = SHAPES[mapping.shape].beside(
-            beside.told, beside.log or beside.log_of_call
-        )
+        is_table = mapping.tool == TABLE
+        first = self._kept.setdefault(files.get("report", b""), source)
+        if is_table and first != source:
+            remedy = "for runs of their own, add repeats: true to the mapping"
+            return Left(source, f"the same as {first}; {remedy}", refused=False)
+        more = self._shape.beside(beside.told, beside.log or beside.log_of_call)
         document = {**more, **run.said, "noted": beside.notes}
-        said = SaidOfRun(mapping.run, mapping.same, document)
-        found = ReportReading(mapping, document)
+        said = SaidOfRun(mapping, document)
+        of_figures = "published" if is_table else self._shape.source
+        found = ReportReading(mapping, document, of_figures)
+        if is_table:
+            _refuse_cells(found.metrics)
         answer = _answer(found, files, beside)
         load = asked(mapping, document)
         key, name = _names(said, run.shaped, beside.facts, given)
         if key is None:
-            raise CellError(NAMELESS)
-        load_name, notes = self._load_name(said, load, mapping, beside)
+            raise UnplacedError(NAMELESS)
+        load_name, notes = self._load_name(said, load, beside)
         sizes = _sizes(mapping, document, load, answer)
-        workload, noted = self._workload(key, load_name, sizes)
-        notes += noted
+        workload, of_size = self._workload(key, load_name, sizes)
         started = _started(said)
         telemetry = _telemetry(started, answer, beside)
         phases = _phases(answer) if telemetry.content else ()
-        status, reason = _status(found, answer)
-        notes = (*answer.problems, *answer.notes, *notes) if reason is None else ()
-        is_of_it = beside.facts.is_of(said.word("model_id") or said.word("model"))
+        status, reason = _status(found, answer, said, run.shaped)
+        is_of_it = beside.facts.is_of(said.text("model_id") or said.text("model"))
         facts = said.facts(beside.facts if is_of_it else Facts())
-        environment = said.text("environment")
+        environment = said.text("environment") or given.environment
+        iteration = reading.positive_int(said.text("iteration"))
+        if is_table and iteration is None:
+            self._counts[key, environment, workload] += 1
+            iteration = self._counts[key, environment, workload]
+        if reason is None:
+            notes = (*answer.problems, *answer.notes, *notes, *of_size)
         return Draft(
             source,
-            self.tool,
+            mapping.tool,
             key,
             name,
-            given.environment or (environment and as_key(environment)),
-            reading.positive_int(said.text("iteration")),
+            environment and as_key(environment),
+            iteration,
             started or file.modified,
             dict(answer.metrics) | _sampled(telemetry.content, phases),
-            {"type": str(mapping.reads or mapping.tool), **load.options},
-            model_path=said.word("model_path"),
+            {"type": mapping.reads or mapping.tool, **load.options},
+            model_path=said.text("model_path"),
             facts=facts,
             fits=load.fits,
             workload=workload,
@@ -207,18 +273,36 @@ class ToolReader:
             observed=said.observed(facts, name, answer.observed),
             phases=phases,
             files=_files(files, beside, telemetry),
-            originals=tuple(_originals(files, beside, telemetry)),
+            originals=tuple(self._originals(files, beside, telemetry)),
             unavailable=_missing(started, telemetry, beside),
             status=status,
             status_reason=reason,
-            notes=(*notes, *_noted(beside)),
+            notes=(*(() if reason else notes), *_noted(beside)),
         )
+
+    def _originals(
+        self, own: Mapping[str, bytes], beside: Beside, telemetry: TelemetryBeside
+    ) -> Iterator[tuple[str, bytes, str]]:
+        """Files that were read and are not a run's own as they are."""
+        file, notes = beside.file, beside.nearest_notes
+        log_of_call = b"" if "log" in own else beside.log_of_call
+        is_own = file.content in (*own.values(), beside.log, log_of_call)
+        if not is_own and file.suffix != ".parquet":  # which is no text to redact
+            yield "original", file.content, file.suffix
+        if telemetry.content and beside.telemetry != telemetry.content:
+            yield "original", beside.telemetry, ".csv"
+        if notes is not None:
+            yield "original", notes.content, notes.suffix
+        if log_of_call:
+            yield "log", log_of_call, ".log"
+        if self._declared is not None:
+            yield "original", self._declared.content, ".yaml"
 
     def _workload(
         self, model: str, load: str | None, sizes: tuple[float, ...]
     ) -> tuple[str | None, tuple[str, ...]]:
         """The key of a run's workload, by the name of its load and the sizes of its requests, and what is to be said of
-        it. Raises CellError where --workload names another one."""
+        it. Raises UnplacedError where --workload names another one."""
         given = self._given.workload
         workload = given or load
         if workload is None:
@@ -226,22 +310,18 @@ class ToolReader:
         named = self._named.setdefault(workload, load)
         if named != load:
             what = f"{load} is another load than {named}"
-            raise CellError(f"{what}, which --workload names; leave it out")
+            raise UnplacedError(f"{what}, which --workload names; leave it out")
         other = self._of_other_size((model, workload), sizes)
         if other is None:
             return workload, ()
         if given is not None:
-            raise CellError(f"{other} of {workload}; leave out --workload")
+            raise UnplacedError(f"{other} of {workload}; leave out --workload")
         about = "-".join(f"{float(f'{size:.2g}'):.0f}" for size in sizes)
         what = "the results do not say which lengths were asked for"
         return as_key(f"{workload}-about{about}"), (f"{other} of {workload}; {what}",)
 
     def _load_name(
-        self,
-        said: SaidOfRun,
-        load: AskedLoad,
-        mapping: ResultMapping,
-        beside: Beside,
+        self, said: SaidOfRun, load: AskedLoad, beside: Beside
     ) -> tuple[str | None, tuple[str, ...]]:
         """The name of the load, and what is to be said of it. One that nothing says is named after the file, and where
         a tool writes several files for each run after the folder, too."""
@@ -253,7 +333,7 @@ class ToolReader:
         if given.workload is not None or given.matrix is not None:
             return None, load.notes
         name = beside.file.stem
-        if mapping.files != "*" or mapping.others:
+        if said.mapping.files != "*" or said.mapping.others:
             name = f"{beside.file.path.parent.name}-{name}"
         note = "the results do not say what was asked for; the load is named after the file"
         return as_key("-".join(filter(None, (name, load.name)))), (*load.notes, note)
@@ -274,11 +354,7 @@ class ToolReader:
         return None
 
 
-FileReader = BenchmarkSpark | ToolReader
-"""Reads the results of one tool."""
-
-
-def read_files(folder: Folder, readers: Sequence[FileReader]) -> list[Draft | Left]:
+def read_files(folder: Folder, readers: Sequence[ToolReader]) -> list[Draft | Left]:
     """The runs of a file or folder: the readers are offered every file, and the first that takes it has it."""
     others: list[Draft | Left] = []
     for file in folder.files():
@@ -286,13 +362,15 @@ def read_files(folder: Folder, readers: Sequence[FileReader]) -> list[Draft | Le
             others.append(file)
             continue
         beside = Beside(file, folder)
-        if not beside.layout.is_other(file.name):
+        if not beside.is_other:
             others += _offered(beside, readers)
+    for reader in readers:
+        reader.refuse_missing()
     found = [*others, *(item for reader in readers for item in reader.found)]
     return sorted(found, key=lambda item: item.source)
 
 
-def _offered(beside: Beside, readers: Sequence[FileReader]) -> Iterator[Left]:
+def _offered(beside: Beside, readers: Sequence[ToolReader]) -> Iterator[Left]:
     """Offer a file to the readers: why none takes it, if something has to be said."""
     file, problem = beside.file, ""
     for reader in readers:
@@ -312,13 +390,19 @@ def _offered(beside: Beside, readers: Sequence[FileReader]) -> Iterator[Left]:
 
 
 def _spread(
-    mapping: ResultMapping, document: Document
+    mapping: ResultMapping, document: Document, file: ResultFile
 ) -> Iterator[tuple[Document, Document]]:
-    """The runs of a document, each with what is kept of it: its row with what lies around it, or the document."""
-    if mapping.rows is None:
-        yield document, document
-        return
-    for said, alone in spread_out(document, mapping.rows.split(".")):
+    """The runs of a document that the mapping is for, each with what is kept of it: its row with what lies around it,
+    or the document."""
+    if mapping.path_pattern is not None:
+        named = mapping.path_pattern.search(file.source)
+        if named is None:
+            return
+        document = {**document, "path": named.groupdict()}
+    steps = mapping.rows.split(".") if mapping.rows is not None else []
+    for said, alone in forms.spread_out(document, steps):
+        if not holds(said, mapping.when):
+            continue
         row = at(said, mapping.rows)
         if not mapping.around:
             yield said, alone
@@ -327,13 +411,55 @@ def _spread(
             yield said, {**row, **around}
 
 
+def _is_result(run: _Run) -> bool:
+    """Whether a row names a model, if its table does, and holds a figure."""
+    model, long = run.mapping.run.model, run.mapping.long
+    places = [place.at for place in run.mapping.figures.values() if place.at]
+    if long is not None:
+        places = [long.metric]
+    is_of_model = model is None or at(run.said, model) is not None
+    return is_of_model and any(at(run.said, place) is not None for place in places)
+
+
+def _wide(rows: Sequence[_Run], mapping: ResultMapping, long: Long) -> Iterator[_Run]:
+    """The runs of a long table, each with its figures by name."""
+    same = RunPlaces.model_fields if long.run is None else ()
+    groups: dict[object, list[_Run]] = defaultdict(list)
+    for row in rows:
+        places = [getattr(mapping.run, name) for name in same] or [long.run]
+        groups[json.dumps([at(row.said, place) for place in places])].append(row)
+    for of_run in groups.values():
+        figures: dict[str, Document] = {}
+        for row in of_run:
+            name = str(at(row.said, long.metric))
+            value = at(row.said, long.value) if name not in figures else _TWICE
+            figures[name] = {"value": value, "unit": at(row.said, long.unit)}
+        said = {**of_run[0].said, "figures": figures}
+        yield replace(
+            of_run[0], said=said, kept=[kept for row in of_run for kept in row.kept]
+        )
+
+
+def _refuse_cells(metrics: Mapping[str, MetricValue]) -> None:
+    """Raise UnplacedError for a cell of somebody's table that is no figure: they can correct it."""
+    for name, metric in metrics.items():
+        if metric.value is None:
+            remedy = "write a number, as 1234.5, or nothing"
+            raise UnplacedError(f"{name} is {metric.reason}; {remedy}")
+
+
 def _answer(found: ReportReading, files: Mapping[str, bytes], beside: Beside) -> Answer:
     """With what the workload's reader finds in the logs beside it, where it is one of a workload."""
-    if found.mapping.reads is not None:
-        parse_ = parser_of(found.mapping.reads)
-        assert parse_ is not None
+    log = files.get("log", beside.log)
+    of_workload = (
+        None if found.mapping.reads is None else parser_of(found.mapping.reads)
+    )
+    if of_workload is not None and (log or found.source == "report"):
         outputs = {role: content for role, content in files.items() if role != "log"}
-        return parse_(files.get("log", beside.log), outputs, None)
+        answer = of_workload(log, outputs, None)
+        if found.source == "report":
+            return answer
+        return replace(answer, metrics={**answer.metrics, **found.metrics})
     is_complete = any(reading.known(found.metrics, name) for name in found.metrics)
     problems = found.problems
     if not is_complete:
@@ -349,8 +475,19 @@ def _answer(found: ReportReading, files: Mapping[str, bytes], beside: Beside) ->
     )
 
 
-def _status(found: ReportReading, answer: Answer) -> tuple[Status, str | None]:
-    """The status of a run, and why it is none that counts."""
+def _status(
+    found: ReportReading, answer: Answer, said: SaidOfRun, shaped: ShapedRun
+) -> tuple[Status, str | None]:
+    """The status of a run, and why it is none that counts. Raises UnplacedError for a word that is no status."""
+    if shaped.status is not None:
+        return shaped.status
+    word = said.text("status") or "ok"
+    for status in get_args(Status):
+        if word == status != "ok":
+            return status, f"{word}, as the results say"
+    if word != "ok":
+        known = ", ".join(get_args(Status))
+        raise UnplacedError(f"status is {word[:60]!r}; write one of {known}")
     if not found.succeeded:
         return "failed", NO_SUCCESS
     if not answer.complete:
@@ -373,7 +510,7 @@ def _started(said: SaidOfRun) -> Moment | None:
     """When the run began: as the report says, else its end without the seconds before."""
     started = cells.moment(said.text("started"))
     ended = cells.moment(said.text("ended"))
-    took = reading.number(at(said.document, said.run.seconds))
+    took = said.number("seconds")
     if started is not None or ended is None or took is None:
         return started or ended
     try:
@@ -388,8 +525,9 @@ def _names(
 ) -> tuple[str | None, str | None]:
     """The key of the model, and its name: as notes say it, else the report, else as the file is called that it was
     read from. None where nothing says either."""
-    model = said.word("model_id") or said.word("model")
-    path = (said.word("model_path") or "").replace("\\", "/")
+    short, model_id = said.text("model"), said.text("model_id")
+    model = model_id or short
+    path = (said.text("model_path") or "").replace("\\", "/")
     file = path.rpartition("/")[2]
     family = shaped.family and as_key(shaped.family)
     if shaped.is_mixed and not file:
@@ -397,7 +535,8 @@ def _names(
     if facts.model_id is not None and facts.is_of(model) and not file:
         model = facts.model_id
     if model is not None:
-        return given.model_key(model) or as_key(model), model
+        called = short if model_id and short else model
+        return given.model_key(model) or as_key(called), model
     if file:
         key = given.model_key(path) or given.model_key(file)
         return key or as_key(file.removesuffix(".gguf")), file
@@ -459,22 +598,6 @@ def _files(
     """What is a run's own, by role."""
     files = {**own, "log": own.get("log", beside.log), "telemetry": telemetry.content}
     return {role: found for role, found in files.items() if found}
-
-
-def _originals(
-    own: Mapping[str, bytes], beside: Beside, telemetry: TelemetryBeside
-) -> Iterator[tuple[str, bytes, str]]:
-    """Files that were read and are not a run's own as they are."""
-    file, notes = beside.file, beside.nearest_notes
-    log_of_call = b"" if "log" in own else beside.log_of_call
-    if file.content not in (*own.values(), beside.log, log_of_call):
-        yield "original", file.content, file.suffix
-    if telemetry.content and beside.telemetry != telemetry.content:
-        yield "original", beside.telemetry, ".csv"
-    if notes is not None:
-        yield "original", notes.content, notes.suffix
-    if log_of_call:
-        yield "log", log_of_call, ".log"
 
 
 def _noted(beside: Beside) -> Iterator[str]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from sparkpub.record.record import Status
 from sparkpub.tools import forms
 from sparkpub.tools.forms import ResultFile
 
 Document = dict[str, Any]
+FigureSource = Literal["published", "report", "log"]
+"""A table, or what a tool reports or prints."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class ShapedRun:
     """Whether its file can be of no other tool."""
     omitted: str = ""
     """Why it shall be none."""
+    status: tuple[Status, str] | None = None
+    """What its files say of its end, and why, where that is not to be seen in its figures."""
     family: str | None = None
     """What the model is, where nothing names it."""
     is_mixed: bool = False
@@ -31,6 +36,11 @@ class ShapedRun:
 def of_json(file: ResultFile) -> list[ShapedRun]:
     """The JSON objects of a file. Raises FileError."""
     return [ShapedRun(document) for document in forms.of_json(file.content)]
+
+
+def of_table(file: ResultFile) -> list[ShapedRun]:
+    """The rows of a table in a file. Raises FileError."""
+    return [ShapedRun(row) for row in forms.of_table(file)]
 
 
 @dataclass(frozen=True)
@@ -45,5 +55,7 @@ class ReportShape:
     """The name of a file beside it that says the same with more, and is read in its place."""
     beside: Callable[[bytes, bytes], Document] = lambda *_: {}
     """What the text that people wrote, and the log, beside a report say of it, by the names of the report."""
+    source: FigureSource = "report"
+    """What its figures are."""
     fits: Callable[[Document], Mapping[str, tuple[object, ...]]] = lambda _: {}
     """The options for which a matrix may say one of several things, with all of them."""
