@@ -44,6 +44,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _TENSOR_PARALLEL = re.compile(r"\bTP[ =]?(\d+)\b")
 _NO = ("", "0", "false", "no", "none", "null", "off", "disabled")
 """Words for an option that is not used."""
+_OF_SETTINGS = ("options", "arguments", "variables")
 _CLIENTS = "tokenizer"
 """The setting that is a client's: how it cut its prompts makes no other build."""
 OF_ONE_GPU = ("dgx-spark",)
@@ -157,23 +158,16 @@ def facts_in(
     for fact in SetupPlaces.model_fields:
         found = at(document, getattr(places, fact))
         said[fact] = getattr(same, fact) if found is None else found
-    texts = {name: _text(value) for name, value in said.items()}
     settings = dict(_settings(said))
+    texts = {name: _text(said[name]) for name in said if name not in _OF_SETTINGS}
     machine = texts["machine"] or ""
-    return Facts(
-        model_id=texts["model_id"],
-        served_name=texts["served_name"],
-        name=texts["name"],
-        weights=_weights(texts["weights"], settings.get("quantization")),
-        engine=engine_named(texts["engine"]),
-        engine_version=texts["engine_version"],
-        image=texts["image"],
-        machine=machine_named(machine),
-        nodes=reading.positive_int(said["nodes"]) or counted(machine),
-        driver=texts["driver"],
-        vbios=texts["vbios"],
-        settings=settings,
-    )
+    read: dict[str, Any] = {
+        "weights": _weights(texts["weights"], settings.get("quantization")),
+        "engine": engine_named(texts["engine"]),
+        "machine": machine_named(machine),
+        "nodes": reading.positive_int(said["nodes"]) or counted(machine),
+    }
+    return Facts(**{**texts, **read}, settings=settings)
 
 
 def _text(value: Any) -> str | None:

@@ -96,7 +96,8 @@ class Folder:
         if file.suffix in (*LOGS, *_TOLD):
             return any(begins(name, file.stem) for name in reports)
         if file.suffix == ".csv":
-            return file.stem.endswith(_TELEMETRY) or bool(reports)
+            is_named = any(begins(name, file.stem) for name in reports)
+            return is_named or file.stem.endswith(_TELEMETRY)
         return is_notes(file)
 
     def read(self, folder: Path, names: Sequence[str]) -> bytes:
@@ -204,8 +205,15 @@ class Beside:
         if not self.is_of_one_run or self.file.suffix == ".csv":
             return b""
         stem = self.file.stem
-        found = self._read([*_names_of_telemetry(stem), f"{stem}.csv"])
-        return found or self._numbered_telemetry or self._only_csv
+        if own := self._read([*_names_of_telemetry(stem), f"{stem}.csv"]):
+            return own
+        for begin in _beginnings(stem):
+            found = self._read(_names_of_telemetry(begin))
+            if found and self._results(begin) == {stem}:
+                return found
+        tables = [name for name in self._names if name.endswith(".csv")]
+        is_alone = len(self.folder.reports(self.file.path.parent)) == 1
+        return self._read(tables) if is_alone and len(tables) == 1 else b""
 
     def _read(self, names: Sequence[str]) -> bytes:
         """The first of several files in its folder."""
@@ -221,26 +229,10 @@ class Beside:
         there = self.folder.names(self.file.path.parent)
         return (name.removesuffix(".gz") for name in there)
 
-    @property
-    def _numbered_telemetry(self) -> bytes:
-        """Telemetry whose name begins like the report's, where no other results do."""
-        for begin in _beginnings(self.file.stem):
-            found = self._read(_names_of_telemetry(begin))
-            results = {
-                Path(name).stem
-                for name in self._names
-                if begins(name, begin) and not name.endswith(".csv")
-            }
-            if found and results == {self.file.stem}:
-                return found
-        return b""
-
-    @property
-    def _only_csv(self) -> bytes:
-        """The only CSV of a folder that holds no other report."""
-        tables = [name for name in self._names if name.endswith(".csv")]
-        is_alone = len(self.folder.reports(self.file.path.parent)) == 1
-        return self._read(tables) if is_alone and len(tables) == 1 else b""
+    def _results(self, begin: str) -> set[str]:
+        """What the files are called that begin so and are no tables."""
+        there = (name for name in self._names if not name.endswith(".csv"))
+        return {Path(name).stem for name in there if begins(name, begin)}
 
 
 def is_notes(file: ResultFile) -> bool:

@@ -144,14 +144,6 @@ class ToolReader:
             self.found.append(Left(file.source, why, refused=False))
         return True
 
-    def passes_over(self, beside: Beside) -> bool:
-        """Whether a file is one of those that lie beside reports; a CSV may be one itself."""
-        file = beside.file
-        if not self._may_be_report(file):
-            return True
-        may_be_table = file.suffix == ".csv" and ".csv" in (self._shape.suffixes or ())
-        return beside.folder.is_sidecar(file) and not may_be_table
-
     def refuse_missing(self) -> None:
         """Raise ImportFormatError for columns that a mapping of somebody's names and no file has."""
         if self._declared is not None and self._columns:
@@ -383,8 +375,7 @@ def _offered(beside: Beside, readers: Sequence[ToolReader]) -> Iterator[Left]:
     if problem and (only is not None or file.suffix in forms.JSON):
         yield Left(file.source, problem)
         return
-    is_sidecar = beside.folder.is_sidecar
-    if not (is_sidecar(file) if only is None else only.passes_over(beside)):
+    if not beside.folder.is_sidecar(file):
         name = "a known tool" if only is None else only.tool
         yield Left(file.source, f"{NO_RESULT} {name}", refused=False)
 

@@ -50,7 +50,7 @@ class Proposal:
     rows: str
     """Where the rows are; empty: they are the documents."""
     sections: Mapping[str, Mapping[str, str]]
-    """Of `run`, `load`, `metrics` and `requests` the columns by name."""
+    """Of `run`, `load` and `metrics` the columns by name."""
     left: Sequence[str]
     number: int
     """How many rows the file has."""
@@ -64,55 +64,54 @@ class Proposal:
     def says(self) -> tuple[int, int, int]:
         """How much the rows themselves say: figures, what was asked for, their number."""
         begin = _begin(self.rows)
-        metrics, requests, load = (
+        metrics, load = (
             sum(column.startswith(begin) for column in self.sections[name].values())
-            for name in ("metrics", "requests", "load")
+            for name in ("metrics", "load")
         )
-        return metrics + requests, load, self.number
+        return metrics, load, self.number
 
     def lines(self, sources: Sequence[str]) -> Iterator[str]:
         """As YAML, for files that were found at these paths."""
         yield "# A mapping to begin with: correct it, and save it as map.yaml."
+        run = dict(self.sections["run"])
         if len(sources) > 1:
-            yield f"# For {len(sources)} files like {' '.join(sources[0].split())}."
+            yield f"# For {len(sources)} files like {_in_line(sources[0])}."
+            if "model" not in run:
+                suffix = Path(sources[0]).suffix
+                yield f"path: '{{model}}{suffix}'  # or {{model}}/{{weights}}/…"
+                run["model"] = "path.model"
         if self.rows:
             yield f"rows: {json.dumps(self.rows)}"
-        run = dict(self.sections["run"])
-        if "model" not in run and len(sources) > 1:
-            suffix = Path(sources[0]).suffix
-            yield f"path: '{{model}}{suffix}'  # or {{model}}/{{weights}}/…"
-            run["model"] = "path.model"
+        if "model" not in run:
+            yield "same: {model: ...}"
         sections = {**self.sections, "run": run}
         for title in filter(sections.get, sections):
             yield f"{title}:"
             for name, column in sections[title].items():
                 yield f"  {name}: {_place(name, column)}"
-        if "model" not in run:
-            yield "same: {model: ...}"
-        if not self.sections["metrics"]:
-            yield "metrics: {}  # name the columns of the figures"
         if self.left:
-            said = ", ".join(self.left[:_MOST_LEFT])
-            yield f"# not used: {' '.join(said.split())}"
+            yield f"# not used: {_in_line(', '.join(self.left[:_MOST_LEFT]))}"
 
 
 def lines(folder: Folder) -> Iterator[str]:
     """A mapping for the files that say most in one form; nothing where no file has a figure."""
     read = (file for file in folder.files() if isinstance(file, ResultFile))
     files = (file for file in read if not is_notes(file))
-    forms_: dict[object, list[tuple[Proposal, str]]] = defaultdict(list)
+    found: dict[object, list[tuple[Proposal, str]]] = defaultdict(list)
     for file in islice(files, _MOST_FILES):
-        found = _of_file(file) if file.suffix in forms.TABLES else None
-        if found is not None and any(found.says[:2]):
-            forms_[found.form].append((found, file.source))
-    if forms_:
-        most = max(forms_.values(), key=lambda form: len(form) * form[0][0].says[0])
+        proposal = _of_file(file)
+        if proposal is not None and proposal.says[0]:
+            found[proposal.form].append((proposal, file.source))
+    if found:
+        most = max(found.values(), key=lambda form: len(form) * form[0][0].says[0])
         fullest, _ = max(most, key=lambda item: item[0].says)
         yield from fullest.lines([source for _, source in most])
 
 
 def _of_file(file: ResultFile) -> Proposal | None:
     """The proposal whose rows say most."""
+    if file.suffix not in forms.TABLES:
+        return None
     found = []
     with suppress(FileError):
         items = forms.of_table(file)
@@ -154,21 +153,10 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], path: str) -> Proposal:
     figures = [column for column in cells if any(map(_is_figure, cells[column]))]
     plain = [column for column in cells if any(map(_is_plain, cells[column]))]
     metrics = {name: name for name in METRICS if name in figures}
-    requests: dict[str, str] = {}
     for column in figures:
         name = _metric(_words(column.removeprefix(_begin(path))))
-        if name is None or column in metrics.values():
-            continue
-        if ".*." in column:  # of each request
-            requests.setdefault(name.removesuffix("_mean_ms"), column)
-        else:
+        if name is not None and column not in metrics.values():
             metrics.setdefault(name, column)
-    said = " ".join(metrics)
-    requests = {
-        stem: column
-        for stem, column in requests.items()
-        if stem in _guesses()["times"] and stem not in said
-    }
     left = [column for column in plain if column not in metrics.values()]
     load = _taken([column for column in left if column in figures], "load")
     run = _taken([column for column in left if column not in load.values()], "run")
@@ -179,20 +167,17 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], path: str) -> Proposal:
     taken = {*load.values(), *run.values()}
     return Proposal(
         path,
-        {"run": run, "load": load, "metrics": metrics, "requests": requests},
+        {"run": run, "load": load, "metrics": metrics},
         [column for column in left if column not in taken],
         len(rows),
     )
 
 
 def _flat(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Values by dotted path; those of a list of objects together, as `requests.*.ttft_s`."""
+    """Values by dotted path."""
     if isinstance(cell, Mapping):
         for name, value in cell.items():
             yield from _flat(value, f"{path}.{name}".removeprefix("."))
-    elif items := reading.objects(cell):
-        for name in dict.fromkeys(key for item in items for key in item):
-            yield f"{path}.*.{name}", [item.get(name) for item in items]
     else:
         yield path, cell
 
@@ -260,8 +245,12 @@ def _is_plain(cell: Any) -> bool:
 def _place(name: str, column: str) -> str:
     """A column, with its unit where it is a time or a size in another one than ours."""
     said = json.dumps(column, ensure_ascii=False)
-    is_time = name.endswith("_ms") or name in _guesses()["times"]
     unit = None
-    if is_time or name.endswith("_gib"):
+    if name.endswith(("_ms", "_gib")):
         unit = _first("units", _STATISTIC.sub("", _words(column)))
     return f"{{at: {said}, unit: {unit}}}" if unit else said
+
+
+def _in_line(text: str) -> str:
+    """Without breaks, for a comment."""
+    return " ".join(text.split())
