@@ -88,6 +88,8 @@ class RunPlaces(Same):
     """Number of the run within its cell, from 1; without it the order of the rows."""
     status: Where | None = None
     """`ok`, `failed`, `timeout`, `interrupted` or `invalid`; without it every run is `ok`."""
+    exit_code: Where | None = None
+    """Of the tool; any but 0 is a failed run."""
     succeeded: Where | None = None
     """What is there, and not 0, where any request succeeded."""
     input_tokens_mean: Where | None = None

@@ -17,13 +17,9 @@ from sparkpub.record.record import (
     Declared,
     Key,
     Machine,
-    MetricValue,
     Moment,
     Observed,
     Origin,
-    Phase,
-    Spread,
-    Status,
 )
 
 
@@ -133,28 +129,24 @@ class Draft:
     """What wrote the results."""
     model: str
     model_id: str | None
+    model_path: str | None
     environment: str | None
     """None where neither the results nor the command line name it."""
+    workload: str | None
+    """Key of the workload, as the results show it; None: as the command line or the matrix says."""
     iteration: int | None
     started: Moment
-    metrics: Mapping[str, MetricValue]
     asked: Mapping[str, Any]
-    fits: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
-    workload: str | None = None
-    """Key of the workload, as the results show it; None: as the command line says."""
-    samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    spreads: Mapping[str, Spread] = field(default_factory=dict)
-    facts: Facts = field(default_factory=Facts)
+    fits: Mapping[str, tuple[object, ...]]
+    facts: Facts
     """What results and what lies beside them say of server and machine."""
-    status: Status = "ok"
-    status_reason: str | None = None
-    model_path: str | None = None
-    observed: Observed = field(default_factory=Observed)
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    originals: tuple[tuple[str, bytes, str], ...] = ()
-    phases: tuple[Phase, ...] = ()
-    unavailable: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    observed: Observed
+    measured: Mapping[str, Any]
+    """Fields of the record as they are: metrics, samples, spreads, phases, status and its reason."""
+    files: Mapping[str, bytes]
+    originals: tuple[tuple[str, bytes, str], ...]
+    unavailable: Mapping[str, str]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from pydantic import ValidationError
 
@@ -236,7 +236,7 @@ class ToolReader:
         started = _started(said)
         telemetry = _telemetry(started, answer, beside)
         phases = _phases(answer) if telemetry.content else ()
-        status, reason = _status(found, answer, said, run.shaped)
+        status, reason = _status(found, answer, said, run.shaped.missing)
         is_of_it = beside.facts.is_of(said.text("model_id") or said.text("model"))
         facts = said.facts(beside.facts if is_of_it else Facts())
         environment = said.text("environment") or given.environment
@@ -244,31 +244,34 @@ class ToolReader:
         if is_table and iteration is None:
             self._counts[key, environment, workload] += 1
             iteration = self._counts[key, environment, workload]
-        if reason is None:
-            notes = (*answer.problems, *answer.notes, *notes, *of_size)
+        notes = (*answer.problems, *answer.notes, *notes, *of_size)
+        code = said.number("exit_code")
         return Draft(
-            source,
-            mapping.tool,
-            key,
-            name,
-            environment and as_key(environment),
-            iteration,
-            started or file.modified,
-            dict(answer.metrics) | _sampled(telemetry.content, phases),
-            {"type": mapping.reads or mapping.tool, **load.options},
+            source=source,
+            tool=mapping.tool,
+            model=key,
+            model_id=name,
             model_path=said.text("model_path"),
-            facts=facts,
-            fits=load.fits,
+            environment=environment and as_key(environment),
             workload=workload,
-            samples=answer.samples,
-            spreads=found.figures.spreads,
+            iteration=iteration,
+            started=started or file.modified,
+            asked={"type": mapping.reads or mapping.tool, **load.options},
+            fits=load.fits,
+            facts=facts,
             observed=said.observed(facts, name, answer.observed),
-            phases=phases,
+            measured={
+                "metrics": {**answer.metrics, **_sampled(telemetry.content, phases)},
+                "samples": dict(answer.samples),
+                "spreads": found.figures.spreads,
+                "phases": phases,
+                "status": status,
+                "status_reason": reason,
+                "exit_code": None if code is None else int(code),
+            },
             files=_files(files, beside, telemetry),
             originals=tuple(self._originals(files, beside, telemetry)),
             unavailable=_missing(started, telemetry, beside),
-            status=status,
-            status_reason=reason,
             notes=(*(() if reason else notes), *_noted(beside)),
         )
 
@@ -467,22 +470,21 @@ def _answer(found: ReportReading, files: Mapping[str, bytes], beside: Beside) ->
 
 
 def _status(
-    found: ReportReading, answer: Answer, said: SaidOfRun, shaped: ShapedRun
+    found: ReportReading, answer: Answer, said: SaidOfRun, missing: str
 ) -> tuple[Status, str | None]:
     """The status of a run, and why it is none that counts. Raises UnplacedError for a word that is no status."""
-    if shaped.status is not None:
-        return shaped.status
-    word = said.text("status") or "ok"
-    for status in get_args(Status):
-        if word == status != "ok":
-            return status, f"{word}, as the results say"
-    if word != "ok":
+    code, word = said.number("exit_code"), said.text("status") or "ok"
+    if code:
+        return "failed", f"exit status {code:g}"
+    if word not in get_args(Status):
         known = ", ".join(get_args(Status))
         raise UnplacedError(f"status is {word[:60]!r}; write one of {known}")
+    if word != "ok":
+        return cast("Status", word), f"{word}, as the results say"
     if not found.succeeded:
         return "failed", NO_SUCCESS
-    if not answer.complete:
-        return "invalid", "; ".join(answer.problems)
+    if missing or not answer.complete:
+        return "invalid", missing or "; ".join(answer.problems)
     return "ok", None
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from sparkpub.record.record import (
     Evidence,
     Gpu,
     Machine,
+    MetricValue,
     Plan,
     Record,
     Requested,
@@ -307,16 +308,12 @@ class _Writer:
             "environment": environment,
             "workload": workload,
             "iteration": iteration,
-            "status": draft.status,
-            "status_reason": draft.status_reason,
             "plan": Plan(position=len(self.by_id), order="as-published"),
             "started": draft.started,
             "requested": requested,
             "observed": draft.observed,
-            "metrics": dict(draft.metrics),
-            "samples": dict(draft.samples),
-            "spreads": dict(draft.spreads),
-            "phases": draft.phases,
+            **draft.measured,
+            "metrics": _explained(draft.measured["metrics"], given.about.unavailable),
             "events": [
                 Event(at_seconds=None, kind="note", text=text)
                 for text in _notes(draft, files)
@@ -452,6 +449,18 @@ def _notes(draft: Draft, files: Iterable[_File]) -> Iterator[str]:
         yield from file.notes
 
 
+def _explained(
+    metrics: Mapping[str, MetricValue], reasons: Mapping[str, str]
+) -> dict[str, MetricValue]:
+    """With the reason that people know, where a metric has no value."""
+    explained = {
+        name: metric.model_copy(update={"reason": reasons[name]})
+        for name, metric in metrics.items()
+        if metric.value is None and name in reasons
+    }
+    return {**metrics, **explained}
+
+
 def _unavailable(
     draft: Draft, given: Given, requested: Requested, files: Iterable[_File]
 ) -> dict[str, str]:
@@ -460,7 +469,7 @@ def _unavailable(
         draft.unavailable
     )
     for name, text in given.about.unavailable.items():
-        if name not in draft.metrics:
+        if name not in draft.measured["metrics"]:
             reasons[name] = text
     if requested.environment["type"] not in ("docker", "unknown"):
         reasons["container"] = "not a container"

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sparkpub.record.record import Status
 from sparkpub.tools import forms
 from sparkpub.tools.forms import ResultFile
 
@@ -25,8 +24,8 @@ class ShapedRun:
     """Whether its file can be of no other tool."""
     omitted: str = ""
     """Why it shall be none."""
-    status: tuple[Status, str] | None = None
-    """What its files say of its end, and why, where that is not to be seen in its figures."""
+    missing: str = ""
+    """What it lacks to count as a measurement."""
     family: str | None = None
     """What the model is, where nothing names it."""
     is_mixed: bool = False

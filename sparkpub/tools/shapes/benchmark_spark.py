@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkpub.record import outside
-from sparkpub.record.record import Status
 from sparkpub.tools import forms, reading
 from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
@@ -69,13 +68,8 @@ def _of_metadata(file: ResultFile, named: Mapping[str, Any]) -> ShapedRun:
         raise FileError(f"{log.name} cannot be read: {error}") from None
     entry = reading.json_object(file.content)
     facts = {**named, **(entry or {}), "damaged": True if entry is None else None}
-    status: tuple[Status, str] | None = None
-    if "log" not in files:
-        status = "invalid", "no log: nothing was measured that is known"
-    code = reading.number(facts.get("exit_code"))
-    if code:
-        status = "failed", f"exit status {code:g}"
-    return ShapedRun(_said(facts), files, status=status)
+    missing = "" if "log" in files else "no log: nothing was measured that is known"
+    return ShapedRun(_said(facts), files, missing=missing)
 
 
 def _said(entry: Document) -> Document:
