@@ -80,7 +80,7 @@ class _Run:
 
     def files(self, file: ResultFile) -> Mapping[str, bytes]:
         """Its evidence by role; a file that holds nothing else is kept as it is."""
-        if self.shaped.files:
+        if self.shaped.files is not None:
             return self.shaped.files
         is_object = file.suffix in forms.JSON and file.content.lstrip()[:1] == b"{"
         if is_object and forms.of_json(file.content) == self.kept:

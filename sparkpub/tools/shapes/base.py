@@ -1,7 +1,7 @@
 """What a shape is: how files of a tool become runs, where a run is not a JSON object of its own."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from sparkpub.tools import forms
@@ -18,8 +18,8 @@ class ShapedRun:
 
     said: Document
     """Where a mapping looks for values."""
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """Its evidence by role; none: the document is kept as its report."""
+    files: Mapping[str, bytes] | None = None
+    """Its evidence by role, empty where that is its file alone; None: the document is kept as its report."""
     is_sure: bool = True
     """Whether its file can be of no other tool."""
     omitted: str = ""

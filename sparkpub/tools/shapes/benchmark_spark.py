@@ -39,10 +39,8 @@ def runs(file: ResultFile) -> list[ShapedRun]:
     if file.suffix != ".json":
         return []
     entries = [part for item in forms.of_json(file.content) for part in _entries(item)]
-    files = {"original": file.content}
-    return [
-        ShapedRun(_said(entry), files) for entry in entries if entry.keys() >= _NEEDED
-    ]
+    runs = [_said(entry) for entry in entries if entry.keys() >= _NEEDED]
+    return [ShapedRun(said, files={}) for said in runs]
 
 
 def _entries(document: Document) -> Iterator[Document]:
