@@ -68,6 +68,8 @@ def samples(
         {_UNIT.sub("", name): cell or "" for name, cell in row.items()} for row in rows
     ]
     header = table[0] if table else {}
+    if header and not [*table[-1].values()][-1]:
+        table.pop()  # a sampler that was ended within a row
     theirs = (columns or {}).get(_OURS)
     if columns and theirs is not None and theirs.at in header:
         elapsed = _counted([row[str(theirs.at)] for row in table], seconds)

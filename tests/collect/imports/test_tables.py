@@ -673,19 +673,6 @@ def test_the_path_of_a_file_says_model_and_clients(tmp_path: Path) -> None:
     assert record.value("ttft_max_ms") == pytest.approx(300)
 
 
-def test_what_lies_beside_a_table_says_what_ran(tmp_path: Path) -> None:
-    mapping = (
-        "run: {started: when}\nsame: {workload: w}\n"
-        "metrics: {output_throughput_tok_s: tok}\n"
-    )
-    notes = {"model_id": "o/m", "image": "box:1", "engine": "vLLM", "driver": "580"}
-    (tmp_path / "metadata.json").write_text(json.dumps(notes))
-    imported(tmp_path, "when,tok\n2026-03-01,5\n", mapping)
-    (record,) = records(tmp_path)
-    assert record.cell == ("m", "container", "w")
-    assert (record.observed.engine, record.machine.driver) == ("vLLM", "580")
-
-
 def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     tmp_path: Path,
 ) -> None:
@@ -710,44 +697,27 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     assert values(record) == {"output_throughput_tok_s": 70.0, "ttft_mean_ms": 500.0}
 
 
+def owners(model: str, backend: str, quant: str, *points: Any) -> dict[str, Any]:
+    """One file per model with a list of loads, as owners' harnesses write them: series.points of jvr0x/dgx-spark-bench,
+    cases of MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark."""
+    series = {"model": model, "backend": backend, "quant": quant, "points": points}
+    return {"run": {"hardware": {"name": "DGX Spark"}}, "series": [series]}
+
+
 OWNERS = {
-    # One file per model with a list of loads, as owners' harnesses write them: series.points of jvr0x/dgx-spark-bench,
-    # cases of MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark, and runs of each load.
-    "a-dual-spark.json": {
-        "run": {"timestamp": "2026-07-19T14:24:39Z", "hardware": {"name": "DGX Spark"}},
-        "series": [
-            {
-                "model": "A",
-                "backend": "vLLM 0.25 (patched, TP=2)",
-                "quant": "GGUF Q4_K_XL",
-                "points": [
-                    {
-                        "concurrency": 1,
-                        "agg_tok_s": 86.8,
-                        "ttft_ms": {"p50": 177, "p95": 189},
-                    },
-                    {"concurrency": 8, "agg_tok_s": 300.5, "ttft_ms": {"p50": 400}},
-                ],
-            }
-        ],
-    },
-    "b.json": {
-        "run": {"timestamp": None, "hardware": {"name": "DGX Spark"}},
-        "series": [
-            {
-                "model": "B",
-                "backend": "llama.cpp",
-                "quant": "BF16",
-                "points": [
-                    {
-                        "concurrency": 1,
-                        "agg_tok_s": [20, 22],
-                        "ttft_ms": {"p50": 100, "p95": 110},
-                    }
-                ],
-            }
-        ],
-    },
+    "a-dual-spark.json": owners(
+        "A",
+        "vLLM 0.25 (patched, TP=2)",
+        "GGUF Q4_K_XL",
+        {"concurrency": 1, "agg_tok_s": 86.8, "vram_peak_mib": 96448},
+        {"concurrency": 8, "agg_tok_s": 300.5, "ttft_ms": {"p50": 400}},
+    ),
+    "b.json": owners(
+        "B",
+        "llama.cpp",
+        "BF16",
+        {"concurrency": 1, "agg_tok_s": [20, 22], "ttft_ms": {"p50": 100, "p95": 110}},
+    ),
     "notes.json": {"prompts": ["a", "b"]},
 }
 
@@ -776,6 +746,8 @@ def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
         for run in records(tmp_path)
     }
     two, one = found["a", 8], found["b", 1]
+    # 96,448 MiB are 94.1875 GiB.
+    assert found["a", 1].value("peak_memory_gib") == 94.1875
     assert values(two) == {
         "output_throughput_tok_s": 300.5,
         "ttft_p50_ms": 400.0,
