@@ -4,7 +4,7 @@ The drivers ask for the pages (`payload/pages.py`); `tools/engines/pages.yaml` s
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -15,7 +15,7 @@ from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared, MetricValue
 from sparkpub.tools import reading
-from sparkpub.tools.engine import WEIGHTS, with_weights
+from sparkpub.tools.engine import with_weights
 from sparkpub.tools.where import Where, at
 
 PAYLOAD = "pages.py"
@@ -82,16 +82,17 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
     """What the pages say of engine and model, as fields of `Observed`; what none of them says is left out."""
     said, places = server.get("said"), _pages()
     samples = _samples(server.get("metrics_after"))
-    entry = _model_entry(said, server.get("model"))
-    cache = next((labels for labels, _ in samples.get(_CACHE, ())), None)
-    known = said if isinstance(said, dict) else {}
-    document = {**server, **known, "entry": entry, "cache": cache}
-    facts = {name: at(document, place) for name, place in places.facts.items()}
-    for name in ("engine_version", "model_path", WEIGHTS, "dtype"):
-        facts[name] = _word(facts[name])
+    document = {
+        **server,
+        **(said if isinstance(said, dict) else {}),
+        "entry": _model_entry(said, server.get("model")),
+        "cache": next((labels for labels, _ in samples.get(_CACHE, ())), None),
+    }
+    facts = {
+        name: _NUMBERS.get(name, _word)(at(document, place))
+        for name, place in places.facts.items()
+    }
     facts["model_path"] = facts["model_path"] or _word(server.get("model"))
-    for name in ("parameters", "weight_bytes", "batch_size"):
-        facts[name] = reading.positive_int(facts[name])
     if facts["dtype"] is not None:
         facts["dtype"] = facts["dtype"].removeprefix("torch.")
     settings = {name: at(document, place) for name, place in places.settings.items()}
@@ -112,14 +113,20 @@ def _word(value: Any) -> str | None:
     return found
 
 
+_NUMBERS: Mapping[str, Callable[[Any], Any]] = dict.fromkeys(
+    ("parameters", "weight_bytes", "batch_size"), reading.positive_int
+)
+"""Facts that are no words."""
+
+
 def _engine(document: Mapping[str, Any], samples: Mapping[str, Any]) -> str | None:
     """The engine by the prefix of its metrics, else by who owns the model, else by a page that no other one has."""
     places = _pages()
     prefixes = {name.partition(":")[0] for name in samples if ":" in name}
-    owner = str(at(document, "entry.owned_by"))
-    for prefix in (*filter(prefixes.__contains__, places.signed), owner):
-        if prefix in places.signed:
-            return places.signed[prefix]
+    signs = [sign for sign in places.signed if sign in prefixes]
+    for sign in (*signs, str(at(document, "entry.owned_by"))):
+        if sign in places.signed:
+            return places.signed[sign]
     shown = places.shown.items()
     return next((name for name, place in shown if at(document, place)), None)
 
@@ -165,13 +172,17 @@ def counted(server: Mapping[str, Any]) -> dict[str, MetricValue]:
 def _grown(server: Mapping[str, Any]) -> dict[str, float]:
     """By how much each counter grew between the two readings of the server's metrics."""
     before, after = (
-        {
-            name: sum(value for _, value in samples)
-            for name, samples in _samples(server.get(page)).items()
-        }
-        for page in ("metrics_before", "metrics_after")
+        _samples(server.get(page)) for page in ("metrics_before", "metrics_after")
     )
-    return {name: after[name] - before[name] for name in after if name in before}
+    return {
+        name: _total(after[name]) - _total(before[name])
+        for name in after
+        if name in before
+    }
+
+
+def _total(samples: Sequence[tuple[Any, float]]) -> float:
+    return sum(value for _, value in samples)
 
 
 def answered(server: Mapping[str, Any]) -> tuple[str, ...]:
