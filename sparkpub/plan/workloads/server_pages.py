@@ -4,7 +4,7 @@ The drivers ask for the pages (`payload/pages.py`); `tools/engines/pages.yaml` s
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -24,33 +24,6 @@ ANSWERED = "the model answered before the test: "
 LONGEST_ANSWER = 2000
 """Characters of it that are kept."""
 
-_GENERATED = (
-    "vllm:generation_tokens_total",
-    "sglang:generation_tokens_total",
-    "llamacpp:tokens_predicted_total",
-)
-"""Counters of generated tokens."""
-_SHARES = (
-    # Of prompts' tokens, those in the prefix cache. The first pair is of versions without the second: it counts a
-    # request that waits again at every step.
-    (
-        "prefix_cache_hit_percent",
-        "vllm:prefix_cache_queries_total",
-        "vllm:prefix_cache_hits_total",
-    ),
-    (
-        "prefix_cache_hit_percent",
-        "vllm:prompt_tokens_total",
-        "vllm:prompt_tokens_cached_total",
-    ),
-    # Of the seconds that requests were on the server, those that they waited for their turn.
-    (
-        "queue_time_percent",
-        "vllm:e2e_request_latency_seconds_sum",
-        "vllm:request_queue_time_seconds_sum",
-    ),
-)
-"""Metrics, and the counters of a whole and of the part that they are; the last pair that is there counts."""
 _PREEMPTED, _ANSWERED = "vllm:num_preemptions_total", "vllm:request_success_total"
 """Counters of requests that were taken out of the batch, and of those that were answered."""
 _CACHE = "vllm:cache_config_info"
@@ -69,6 +42,11 @@ class PagePlaces(Declared):
     shown: dict[str, Where]
     facts: dict[str, Where]
     settings: dict[str, Where]
+    generated: tuple[str, ...]
+    """Counters of generated tokens."""
+    shares: tuple[tuple[str, str, str], ...]
+    """Metrics in percent, with the counters of a whole and of the part that they are; the last pair that is there
+    counts."""
 
 
 @cache
@@ -89,8 +67,7 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
         "cache": next((labels for labels, _ in samples.get(_CACHE, ())), None),
     }
     facts = {
-        name: _NUMBERS.get(name, _word)(at(document, place))
-        for name, place in places.facts.items()
+        name: _fact(name, at(document, place)) for name, place in places.facts.items()
     }
     facts["model_path"] = facts["model_path"] or _word(server.get("model"))
     if facts["dtype"] is not None:
@@ -105,18 +82,18 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
     return with_weights(facts)
 
 
+def _fact(name: str, value: Any) -> Any:
+    """A number, or what can be a name."""
+    if name in ("parameters", "weight_bytes", "batch_size"):
+        return reading.positive_int(value)
+    return _word(value)
+
+
 def _word(value: Any) -> str | None:
-    """What a server says of itself, where it can be a name."""
     found = reading.word(value)
     if found is None or len(found) > pages.LONGEST_NAME or not found.isprintable():
         return None
     return found
-
-
-_NUMBERS: Mapping[str, Callable[[Any], Any]] = dict.fromkeys(
-    ("parameters", "weight_bytes", "batch_size"), reading.positive_int
-)
-"""Facts that are no words."""
 
 
 def _engine(document: Mapping[str, Any], samples: Mapping[str, Any]) -> str | None:
@@ -161,7 +138,7 @@ def counted(server: Mapping[str, Any]) -> dict[str, MetricValue]:
         )
         if blocks and size:
             found["kv_cache_tokens"] = blocks * size
-    for name, whole, part in _SHARES:
+    for name, whole, part in _pages().shares:
         if 0 <= grown.get(part, -1) <= grown.get(whole, 0) > 0:
             found[name] = 100 * grown[part] / grown[whole]
     if grown.get(_PREEMPTED, 0) > 0 < grown.get(_ANSWERED, 0):
@@ -195,7 +172,7 @@ def answered(server: Mapping[str, Any]) -> tuple[str, ...]:
 
 def other_users(server: Mapping[str, Any], most: int) -> list[str]:
     """Whether the server generated more tokens than the `most` that a run asked for."""
-    grown = sum(_grown(server).get(name, 0.0) for name in _GENERATED)
+    grown = sum(_grown(server).get(name, 0.0) for name in _pages().generated)
     if grown <= (1 + TOKENS_TOLERANCE) * most:
         return []
     return [
