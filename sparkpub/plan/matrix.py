@@ -174,7 +174,7 @@ class Matrix(Declared):
     @property
     def own_metrics(self) -> dict[str, str]:
         """Metrics that workloads of the matrix declare themselves, with a workload of each."""
-        found = {}
+        found: dict[str, str] = {}
         for workload, options in self.workloads.items():
             if isinstance(options, CommandOptions):
                 found |= dict.fromkeys(options.metrics.keys() - METRICS, workload)
