@@ -110,7 +110,9 @@ class Head:
     """What is on, and where."""
     losses: Counter[Node] = field(default_factory=Counter)
     ended: set[Node] = field(default_factory=set)
-    """Nodes that have nothing to do any more, or may not measure."""
+    """Nodes that have nothing to do any more."""
+    told: set[str] = field(default_factory=set)
+    """Why nodes could not go on."""
 
     def ask(self, what: str, *given: Any) -> Any:
         """Ask the books. Raises CollectError where they are gone."""
@@ -170,12 +172,16 @@ class Head:
         there = self.works.pop(ref)
         try:
             lines = clusters.answer(ref)
-            self.ended.add(there)
         except LostError as error:
             lines = (f"is lost: {error}",)
+        if lines:
             self.losses[there] += 1
-        for line in lines:
-            self.progress.line(f"{there} {line}")
+        else:
+            self.ended.add(there)
+        for line in (f"{there} {line}" for line in lines):
+            if line not in self.told:
+                self.told.add(line)
+                self.progress.line(line)
         self.ask("leave", there.id)
 
 

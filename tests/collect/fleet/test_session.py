@@ -83,7 +83,10 @@ def a_head(ends: list[Any], monkeypatch: pytest.MonkeyPatch) -> tuple[Head, list
     [
         # What it has from before may come, although nothing is left to do.
         ([()], ["work on n"]),
-        ([("no GPU",)], ["work on n", "node h (n) no GPU"]),
+        (
+            [("no GPU",)] * 3,
+            ["work on n", "node h (n) no GPU", "work on n", "work on n"],
+        ),
         (
             [LostError("killed"), ()],
             ["work on n", "node h (n) is lost: killed", "work on n"],
