@@ -36,7 +36,6 @@ from sparkpub.record.errors import (
     SparkpubError,
     field_problems,
 )
-from sparkpub.record.identity import contradictions
 from sparkpub.record.load import Load
 from sparkpub.record.record import (
     Architecture,
@@ -396,9 +395,6 @@ class Run:
         texts = [*answer.problems, *answer.notes] if status == "ok" else []
         if self.server is not None and self.server.answer is not None:
             texts.append(f"{server_pages.ANSWERED}{self.server.answer}")
-        asked = self.fields["requested"]
-        for odd in contradictions(asked, answer.observed, answer.metrics):
-            texts.append(f"observed identity is not the requested one: {odd}")
         return [Event(at_seconds=None, kind="note", text=text) for text in texts]
 
     @property

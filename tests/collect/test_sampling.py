@@ -269,28 +269,16 @@ def test_the_sampler_is_a_process_that_keeps_its_pace(tmp_path: Path) -> None:
     assert {"mem_available_gib", "cpu_percent"} <= set(telemetry.columns)
 
 
-def test_each_gpu_of_the_run_is_sampled_and_they_are_summed_up(
-    driver: FakeNvml, tmp_path: Path
-) -> None:
-    """Of three GPUs the run uses two, 100 W each; in second 1 the second of them is busy, and has used 300 J."""
+def test_the_gpus_of_the_run_are_summed_up(driver: FakeNvml) -> None:
+    """Of three GPUs the run uses two, 100 W each; the second of them is busy, and has used 300 J more."""
     driver.count = 3
-    sampler = Sampler([0, 1])
-    table = TelemetryFile(tmp_path / "t.csv", sampler.own_columns)
-    table.add(9.0, sampler.row(9.0))
-    table.launched(10.0)
-    sampler.attach(os.getpid(), 10.0)
     driver.of_gpu[1] = {
         "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=os.getpid())],
         "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=90, memory=10),
         "nvmlDeviceGetTotalEnergyConsumption": 5_300_000,
     }
-    table.add(11.0, sampler.row(11.0))
-    table.close(sampler.reasons, sampler.used)
-    found = sampling.read(tmp_path / "t.csv")
-    assert found.used == (0, 1)
-    assert found.numbers("gpu_power_watt") == (200.0, 200.0)
-    assert found.numbers("gpu_utilization_percent") == (0.0, 45.0)
-    assert found.numbers("gpu_energy_joule") == (10_000.0, 10_300.0)
-    assert found.numbers("gpu0_utilization_percent") == (0.0, 0.0)
-    assert found.numbers("gpu1_utilization_percent") == (0.0, 90.0)
-    assert found.numbers("gpu_processes") == (0.0, 1.0)
+    row = Sampler([0, 1]).row(0.0)
+    assert row["gpu_power_watt"] == 200.0
+    assert row["gpu_utilization_percent"] == 45.0
+    assert row["gpu_energy_joule"] == 10_300.0
+    assert row["gpu_processes"] == 1
