@@ -57,6 +57,7 @@ def test_a_spark_has_no_device_memory_and_says_so(
     facts = inventory.facts(Gpus())
     assert (facts.unified_memory, facts.kind) == (True, "dgx-spark")
     assert facts.gpus[0].memory_total_gib is None
+    assert facts.gpu_slowdown_celsius is None
     assert facts.gpus[0].compute_capability == "12.1"
 
 
@@ -68,6 +69,7 @@ def test_the_machine_is_described_and_not_named(driver: FakeNvml) -> None:
         "h200",
         False,
     )
+    assert facts.gpu_slowdown_celsius == 87.0
     assert facts.gpus[0].power_limit_watt == 700.0
     assert facts.gpus[0].power_default_watt == 700.0
     assert (facts.gpus[0].mig, facts.gpus[0].ecc) == (None, True)
