@@ -8,11 +8,11 @@ from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import between, counted, percent
 from sparkpub.review import differences, sweeps
+from sparkpub.review.checks.happened import unrecorded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS, holm, is_significant
 from sparkpub.review.tables.column import rows as rows_of
-from sparkpub.review.unrecorded import unrecorded
 from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures.figure import Figure
