@@ -10,13 +10,12 @@ from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     StrictBool,
-    StrictFloat,
     StrictInt,
     StringConstraints,
     ValidationError,
@@ -65,13 +64,6 @@ def _checked(given: object) -> object:
     return given
 
 
-class Search(Declared):
-    """How a page is found."""
-
-    boost: StrictFloat = 1.0
-    exclude: StrictBool = False
-
-
 class FrontMatter(Declared):
     """What a page may say of itself. The site's engine takes more, and ends where it is not as it expects."""
 
@@ -93,7 +85,7 @@ class FrontMatter(Declared):
     readtime: StrictInt | None = None
     hide: ListOfNames = None
     status: str | None = None
-    search: Search | None = None
+    search: dict[Literal["boost", "exclude"], float | StrictBool] | None = None
 
 
 def files(sources: Path) -> Iterator[tuple[Path, str]]:
