@@ -4,7 +4,7 @@ A sentence says the effect and how large it can be. Where nothing was measured i
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -255,48 +255,30 @@ def _differ_in_weights(one: RankedFigure, other: RankedFigure) -> bool:
 
 
 def _versions(publication: Publication) -> FrontAnswer | None:
-    """What changed between versions or sessions of one set-up, on the home machine first."""
-    machines = [board.machine for board in publication.boards]
+    """What changed from a version of an engine to the next, for the loads of the leaderboard first."""
     shown = {board.load for board in publication.boards}
-
-    def order(line: VersionLine) -> tuple[bool, int, bool]:
-        speed = line.first
-        place = [*machines, speed.machine].index(speed.machine)
-        return speed.load not in shown, place, speed.load.at_once != 1
-
-    lines = sorted(publication.progress, key=order)
+    lines = [line for line in publication.progress if line.is_of_versions]
     if not lines:
         return None
+    lines.sort(key=lambda line: line.first.load not in shown)
     first = lines[0].first
-    alike = [
-        line
-        for line in lines
-        if (line.first.machine, line.first.load) == (first.machine, first.load)
-    ]
-    text = _lines_in_words(alike[:MOST])
-    if not any(line.is_of_versions for line in alike):
-        told = _lines_in_words(lines[:1])
-        text = f"No two versions are measured yet. In two sessions of one: {told}"
+    alike = [line for line in lines if line.first.load == first.load]
     return FrontAnswer(
         "Did the new version make it faster?",
-        text,
+        " ".join(map(_line_in_words, alike[:MOST])),
         f"{model_links.page(first.model)}#versions",
         f"{first.machine}, {load_name(first.load)}",
         "release, upgrade",
     )
 
 
-def _lines_in_words(lines: Sequence[VersionLine]) -> str:
+def _line_in_words(line: VersionLine) -> str:
     """From the first point to the last: both figures, and the change with its bounds."""
-    said = []
-    for line in lines:
-        first, last = line.points[0], line.points[-1]
-        who = f"{line.first.model.name} in {line.first.weights}"
-        engines = [point.speed.engine for point in (first, last)]
-        where = f"on {engines[0]}, {first.day} and {last.day}"
-        if engines[0] != engines[1]:
-            where = f"from {engines[0]} to {engines[1]}"
-        figures = f"{rounded(first.mean.value)} to {rounded(last.mean.value)} {line.metric.unit}"
-        change = "; ".join(filter(None, [in_words(line.total), line.differs]))
-        said.append(f"{who} {where}: {figures} ({change}).")
-    return " ".join(said)
+    first, last = line.points[0], line.points[-1]
+    who = f"{line.first.model.name} in {line.first.weights}"
+    where = f"from {first.speed.engine} to {last.speed.engine}"
+    figures = (
+        f"{rounded(first.mean.value)} to {rounded(last.mean.value)} {line.metric.unit}"
+    )
+    change = "; ".join(filter(None, [in_words(line.total), line.differs]))
+    return f"{who} {where}: {figures} ({change})."
