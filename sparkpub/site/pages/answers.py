@@ -14,10 +14,9 @@ from sparkpub.record.text import counted, extent, rounded, span
 from sparkpub.review.differences import is_of_weights, told
 from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
 from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
-from sparkpub.review.progress import VersionLine, in_words
 from sparkpub.review.speeds import GENERATION
 from sparkpub.review.tables.capacities import LIMITS
-from sparkpub.site.pages import campaign_page, model_links
+from sparkpub.site.pages import campaign_page
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
     board_anchor,
@@ -58,7 +57,6 @@ def answers(publication: Publication) -> list[FrontAnswer]:
         _users(boards),
         _containers(publication),
         _formats(boards),
-        _versions(publication),
     ]
     return [answer for answer in found if answer is not None]
 
@@ -249,36 +247,3 @@ def _ratios(board: Board) -> dict[str, list[list[float]]]:
 
 def _differ_in_weights(one: RankedFigure, other: RankedFigure) -> bool:
     return is_of_weights(*(told(each.speed.records[0]) for each in (one, other)))
-
-
-# -- versions ----------------------------------------------------------------------------------------------
-
-
-def _versions(publication: Publication) -> FrontAnswer | None:
-    """What changed from a version of an engine to the next, for the loads of the leaderboard first."""
-    shown = {board.load for board in publication.boards}
-    lines = [line for line in publication.progress if line.is_of_versions]
-    if not lines:
-        return None
-    lines.sort(key=lambda line: line.first.load not in shown)
-    first = lines[0].first
-    alike = [line for line in lines if line.first.load == first.load]
-    return FrontAnswer(
-        "Did the new version make it faster?",
-        " ".join(map(_line_in_words, alike[:MOST])),
-        f"{model_links.page(first.model)}#versions",
-        f"{first.machine}, {load_name(first.load)}",
-        "release, upgrade",
-    )
-
-
-def _line_in_words(line: VersionLine) -> str:
-    """From the first point to the last: both figures, and the change with its bounds."""
-    first, last = line.points[0], line.points[-1]
-    who = f"{line.first.model.name} in {line.first.weights}"
-    where = f"from {first.speed.engine} to {last.speed.engine}"
-    figures = (
-        f"{rounded(first.mean.value)} to {rounded(last.mean.value)} {line.metric.unit}"
-    )
-    change = "; ".join(filter(None, [in_words(line.total), line.differs]))
-    return f"{who} {where}: {figures} ({change})."
