@@ -43,7 +43,7 @@ def test_campaigns_and_formats_of_a_model_share_a_page() -> None:
         # As little as tells them apart.
         (
             {"observed": BF16},
-            {"observed": BF16 | {"engine": "SGLang"}},
+            {"observed": BF16 | {"engine": "SGLang"}, "campaign": "d"},
             ["vLLM 0.26.0", "SGLang 0.26.0"],
         ),
         # What is special about one stands behind what all are.
@@ -61,7 +61,7 @@ def test_setups_are_told_apart(
     one: dict[str, Any], other: dict[str, Any], names: list[str]
 ) -> None:
     publication = published(
-        *runs_of("a", [30.0], **one), *runs_of("a", [31.0], campaign="d", **other)
+        *runs_of("a", [30.0], **one), *runs_of("a", [31.0], **other)
     )
     (model,) = model_page.models(publication)
     assert list(model_page.setup_names(publication, model).values()) == names
