@@ -251,7 +251,7 @@ def _traced(
     for stored in publication.dataset.runs:
         trace = telemetry.trace(stored)
         if trace is not None:
-            library.add_later(trace.form.key, trace.form.chart)
+            library.add_later(trace.key, trace.chart)
             figures[stored.run_id] = telemetry.figure(stored, trace)
             samples[run_file(stored)] = runs.samples(stored, trace)
     return figures, samples

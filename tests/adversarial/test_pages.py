@@ -28,15 +28,10 @@ def rendered(text: str) -> str:
     ("text", "said"),
     [
         ("\n{{ ().__class__.__mro__ }}", "().__class__.__mro__ is no call, p.md:2"),
-        ("{{ value.format_map({}) }}", "is no call"),
-        ("{{ value(value()) }}", "an argument is not written out"),
         ("\n{% for i in range(10**9) %}{% endfor %}", "this is no call"),
-        ("{% include '/etc/passwd' %}", "this is no call"),
         ("{{ value(" + "[" * 2000 + "]" * 2000 + ") }}", "p.md:1"),
         ("\n\n{{ fails('key') }}", "'x', p.md:3"),
         ("\n{{ fails('os') }}", "x, p.md:2"),
-        ("{{ unknown() }}", "'unknown' is no word of a page, p.md:1"),
-        ("{% for", "p.md:1"),
     ],
 )
 def test_an_expression_beyond_its_bounds_has_file_and_line(
@@ -48,11 +43,6 @@ def test_an_expression_beyond_its_bounds_has_file_and_line(
     assert said in line
     assert "p.md:" in line
     assert len(line) < 500
-
-
-def test_what_pages_do_is_within_the_bounds() -> None:
-    text = "# Title\n{{ value('x', n=-1, of=[['y', 1.5]]) }}; {% raw %}{{ value() }}{% endraw %}"
-    assert rendered(text) == "# Title\n5 GiB; {{ value() }}"
 
 
 @pytest.mark.parametrize(
@@ -87,17 +77,10 @@ def test_a_page_that_is_no_file_or_not_utf_8_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "latin.md", "latin.md")
 
 
-def test_lines_of_any_system_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "p.md"
-    path.write_bytes(b"---\r\ntitle: a\r\n---\r\nb\r\n")
-    assert read(path, "p.md").whole == "---\ntitle: a\n---\nb\n"
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("[" * 50_000, "it takes longer than 0.2 s to read, p.md"),
-        ("```\n" * 20_000, "it takes longer than 0.2 s to read, p.md"),
     ],
 )
 def test_markdown_without_end_is_given_up(text: str, said: str) -> None:

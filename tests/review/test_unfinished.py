@@ -9,7 +9,6 @@ import pytest
 
 from sparkpub.plan.matrix import parse
 from sparkpub.record.campaign import Campaign
-from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Origin
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
@@ -137,13 +136,3 @@ def test_failed_runs_are_no_measurement(measured: Measured, attempts: int) -> No
         assert said(data, expression) == "not measured yet"
     assert said(data, 'figure("x", campaign="c")') == "*not measured yet*"
     assert verdict_on(data, a_review(data), **CLAIM).verdict == "undecided"
-
-
-def test_a_mistake_in_an_expression_is_still_one(measured: Measured) -> None:
-    data = measured(2, 0)
-    with pytest.raises(ClaimError, match="no environment 'three'"):
-        said(data, VALUE.format("three"))
-    with pytest.raises(ClaimError, match="metric 'output'"):
-        said(data, 'value("mean", "output", environment="one")')
-    with pytest.raises(ClaimError, match="has the metric"):
-        said(measured(2, 0, ended="enough"), VALUE.format("two"))

@@ -23,10 +23,6 @@ class Keys:
 KEYS: Any = Keys()
 
 
-def together(row: Any, rows: list[Any]) -> str:
-    return sentences.together(KEYS, METRICS["system_peak_gib"], row, rows)
-
-
 def comparison(
     model: str, verdict: str, *, percent: float = 5.0, workload: str = "w"
 ) -> Any:

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
+from sparkpub.review import sweeps
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import runs_of
-from sparkpub.site import sweeps
+from sparkpub.review.sweeps import Axis
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import campaign as metrics
 from sparkpub.site.figures import others, said, speeds
@@ -30,7 +31,6 @@ from sparkpub.site.figures.draw import Chart, Drawings
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.publication import Publication, slug
 from sparkpub.site.study import KEYS, StudiedCampaign
-from sparkpub.site.sweeps import Axis
 
 ENDINGS = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES} | {
     sweeps.LOAD.name: "sweep"

@@ -64,12 +64,9 @@ def posts(written: Mapping[str, Page]) -> list[Post]:
 
     Raises SiteError naming the file and the field.
     """
-    found = [
-        _post(uri, page)
-        for uri, page in written.items()
-        if uri.startswith(POSTS) and not page.meta.get("draft")
-    ]
-    return sorted(found, key=attrgetter("created", "uri"))
+    found = [_post(uri, written[uri]) for uri in written if uri.startswith(POSTS)]
+    published = [post for post in found if not post.meta.get("draft")]
+    return sorted(published, key=attrgetter("created", "uri"))
 
 
 def _post(uri: str, page: Page) -> Post:
@@ -82,17 +79,12 @@ def _post(uri: str, page: Page) -> Post:
             where=uri,
             remedy="add date: YYYY-MM-DD to it, with a time if you like",
         ) from None
+    slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
+    if not _SLUG.fullmatch(slug):
+        remedy = "use letters, digits, - and _"
+        raise SiteError(f"slug {slug!r} is no address", where=uri, remedy=remedy)
     heading = re.search(r"^# (.*)$", page.text, re.MULTILINE)
     title = str(meta.get("title") or (heading[1] if heading else uri))
-    slug = str(meta.get("slug", ""))
-    if not _SLUG.fullmatch(slug):
-        raise SiteError(
-            f"slug {slug!r} is no address"
-            if slug
-            else "a post needs a slug, its address",
-            where=uri,
-            remedy="add slug: to its front matter, of letters, digits, - and _",
-        )
     return Post(uri, slug, title, created, updated, meta)
 
 

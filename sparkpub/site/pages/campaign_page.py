@@ -7,22 +7,21 @@ from typing import Any, NamedTuple
 from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import between, counted, percent
-from sparkpub.review import differences
+from sparkpub.review import differences, sweeps
+from sparkpub.review.checks.happened import unrecorded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS
 from sparkpub.review.tables.column import rows as rows_of
-from sparkpub.review.unrecorded import unrecorded
-from sparkpub.site import sentences, sweeps
+from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures.campaign import worth
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import ENDINGS, Library
 from sparkpub.site.figures.others import capacities
 from sparkpub.site.figures.said import capacity, curves, drifting, growing
 from sparkpub.site.pages import findings, memory
 from sparkpub.site.publication import Publication, cell_keys, cell_label, slug
-from sparkpub.site.study import KEYS, StudiedCampaign
+from sparkpub.site.study import KEYS, StudiedCampaign, worth
 
 ANSWERS = 4
 """Sentences of a campaign's answer."""
@@ -112,7 +111,7 @@ def asked(publication: Publication, campaign: CampaignData) -> CampaignQuestions
     the loads. A campaign with none of these ranks what it has.
     """
     models, _, _ = campaign.axes
-    lines = publication.lines(campaign)
+    lines = publication.lines[campaign.name]
     compares = any(
         publication.results.comparisons_of(campaign.name, metric.name)
         for metric in publication.headlines(campaign)
@@ -366,7 +365,7 @@ def _value(
     return {
         "metric": metric,
         "cell": cell,
-        "worth": worth(cell) if is_wide else "",
+        "worth": worth(cell.n, cell.n_effective) if cell and is_wide else "",
         "comparison": row,
         "base": base,
     }

@@ -30,6 +30,7 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.check import CheckKind
+from sparkpub.review.checks.registry import THRESHOLDS
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.grouping import grouped
@@ -134,13 +135,11 @@ def folded(summary: str, behind: str, *, is_open: bool = False) -> str:
 
 
 def _thresholds() -> str:
-    """The numbers that checks decide by, with the reason for each; one that several checks share stands once."""
-    lines = {}
-    for check in CHECKS.values():
-        for threshold in check.thresholds:
-            name, reason = plain(threshold.name), plain(threshold.reason)
-            lines[name] = f"- {name}: {threshold:g}. {reason}"
-    return "\n".join(lines.values())
+    """The numbers that checks decide by, with the reason for each."""
+    return "\n".join(
+        f"- {plain(one.name)}: {one:g}. {plain(one.reason)}"
+        for one in THRESHOLDS.values()
+    )
 
 
 def _telemetry() -> str:
