@@ -38,7 +38,6 @@ from sparkpub.site.pages import (
     runs,
     tree,
 )
-from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, run_address, run_file
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, files, read, refuse_outside
@@ -87,9 +86,8 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
         placed = placing.Placing(library, templates, drawings.finished())
         whole = placed.placed(found, cache)
     cache.prune()
-    pages = RunPages(publication, templates)
     charts = {run: partial(placed.alone, figure) for run, figure in traced.items()}
-    run_pages = partial(_run_pages, publication, pages, charts)
+    run_pages = partial(_run_pages, publication, templates, charts)
     return Site(whole, run_pages, (browser.stylesheet, browser.module))
 
 
@@ -261,7 +259,7 @@ def _traced(
 
 def _run_pages(
     publication: Publication,
-    pages: RunPages,
+    templates: Templates,
     charts: Mapping[str, Callable[[], str]],
 ) -> Iterator[tuple[str, Page]]:
     """Address and page of every run with what its chart shows."""
@@ -269,7 +267,8 @@ def _run_pages(
         for index, stored in enumerate(campaign.runs):
             chart = charts.get(stored.run_id, str)()
             address = run_address(stored).rstrip("/")
-            yield f"{address}.md", pages.page(campaign, index, chart)
+            page = runs.page(publication, templates, campaign, index, chart)
+            yield f"{address}.md", page
 
 
 def _evidence(publication: Publication) -> dict[str, File]:

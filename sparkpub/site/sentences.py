@@ -16,17 +16,13 @@ from sparkpub.record.text import (
     SPACE,
     between,
     counted,
-    extent,
     listed,
     outward,
-    significant,
     span,
     spread,
-    with_unit,
 )
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import WITH, Names, in_environment, told_apart
-from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding
 from sparkpub.tools.shapes.llama_benchy import FALLBACK
@@ -225,34 +221,6 @@ def _on(machines: Iterable[int]) -> str:
 MIB_PER_GIB = 1024
 _SMALL_GIB = 0.1
 """Memory below this reads better in MiB."""
-
-
-def together(
-    names: Names, metric: Metric, row: TableRow, rows: Sequence[TableRow]
-) -> str:
-    """What the cells of a campaign show together, and how many of them show it alone."""
-    side = "higher" if row.effect > 0 else "lower"
-    low, high = row.ci95_effect
-    scale, unit = 1, row.unit
-    if unit == "GiB" and abs(row.effect) < _SMALL_GIB:
-        scale, unit = MIB_PER_GIB, "MiB"
-    amount = with_unit(significant(scale * abs(row.effect)), unit)
-    ends = with_unit(extent((scale * low, scale * high), 3), unit)
-    alone = sum(other.verdict == side for other in rows)
-    shown = f"{alone} cells show"
-    if alone < 2:
-        shown = ("No cell shows", "One cell shows")[alone]
-    cells = f"{row.cells} cells"
-    if row.left_out:
-        cells = f"{row.cells} of {row.cells + row.left_out} cells"
-    candidate, baseline = _sides(names, [row])
-    text = (
-        f"{metric.subject} is {amount} {side} {in_environment(candidate)} than {in_environment(baseline)}, "
-        f"pooled over {cells} ({ends}; exploratory). {shown} it separately."
-    )
-    if row.heterogeneity_p < ALPHA:
-        text += " The cells differ too much to average."
-    return text
 
 
 _OF_PROMPTS = ("prompt_throughput_", "ttft_")

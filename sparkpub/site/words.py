@@ -431,10 +431,6 @@ class Words:
         records = [stored.record for stored in self._dataset.runs]
         return hardware.catalogued(kind, records)
 
-    def licences(self) -> str:
-        """Where the data of each campaign come from, and their licence."""
-        return hardware.licences(self._dataset.campaigns.values(), self._address)
-
     def package(self, extras: str = "") -> str:
         """What pip, pipx and uv take to install this sparkpub, with its extras; `package("repository")` is the address
         of its git repository alone."""

@@ -100,9 +100,9 @@ def test_a_post_has_its_place_and_how_to_cite_it(tree: dict[str, str]) -> None:
     assert "draft.md" not in tree["blog/posts/second.md"]
 
 
-def _post(name: str, date: str) -> tuple[str, str]:
-    text = f"---\ndate: {date}\ntitle: {name}\nslug: {name}\n---\n\nText.\n"
-    return f"blog/posts/{name}.md", text
+def _post(name: str, head: str) -> dict[str, Page]:
+    uri = f"blog/posts/{name}.md"
+    return {uri: Page(source_of(f"---\n{head}\n---\n\nText.\n", uri).meta, "")}
 
 
 def test_posts_are_in_order_of_their_times() -> None:
@@ -112,10 +112,10 @@ def test_posts_are_in_order_of_their_times() -> None:
         "day": "2026-01-01",
         "zone": "2026-01-01T01:00:00+02:00",
     }
-    written = (_post(name, date) for name, date in dates.items())
-    found = blog.posts(
-        {uri: Page(source_of(text, uri).meta, "") for uri, text in written}
-    )
+    written = {}
+    for name, date in dates.items():
+        written |= _post(name, f"date: {date}\ntitle: {name}\nslug: {name}")
+    found = blog.posts(written)
     assert [post.title for post in found] == ["zone", "day", "late"]
 
 
@@ -128,9 +128,8 @@ def test_posts_are_in_order_of_their_times() -> None:
     ],
 )
 def test_what_is_no_post_is_refused_with_its_file(head: str, message: str) -> None:
-    source = source_of(f"---\n{head}\n---\n\n# A\n", "blog/posts/x.md")
     with pytest.raises(SiteError) as caught:
-        blog.posts({source.uri: Page(source.meta, source.text)})
+        blog.posts(_post("x", head))
     assert message in str(caught.value)
     assert "blog/posts/x.md" in str(caught.value)
 

@@ -37,29 +37,34 @@ def test_campaigns_and_formats_of_a_model_share_a_page() -> None:
     assert "30.0 tok/s" in text(html)
 
 
-def test_setups_are_told_apart_by_as_little_as_does_it() -> None:
-    publication = published(
-        *runs_of("a", [30.0], observed=BF16),
-        *runs_of("a", [31.0], campaign="d", observed=BF16 | {"engine": "SGLang"}),
-    )
-    (model,) = model_page.models(publication)
-    names = model_page.setup_names(publication, model)
-    assert list(names.values()) == ["vLLM 0.26.0", "SGLang 0.26.0"]
-
-
-def test_what_is_special_about_a_setup_stands_behind_what_all_are() -> None:
-    publication = published(
-        *runs_of("a", [30.0], environment="container-bf16", observed=BF16),
-        *runs_of(
-            "a",
-            [60.0],
-            environment="container-bf16-spec",
-            observed=BF16 | {"speculative_decoding": True},
+@pytest.mark.parametrize(
+    ("one", "other", "names"),
+    [
+        # As little as tells them apart.
+        (
+            {"observed": BF16},
+            {"observed": BF16 | {"engine": "SGLang"}, "campaign": "d"},
+            ["vLLM 0.26.0", "SGLang 0.26.0"],
         ),
+        # What is special about one stands behind what all are.
+        (
+            {"observed": BF16, "environment": "container-bf16"},
+            {
+                "observed": BF16 | {"speculative_decoding": True},
+                "environment": "container-bf16-spec",
+            },
+            ["BF16", "BF16, bf16-spec"],
+        ),
+    ],
+)
+def test_setups_are_told_apart(
+    one: dict[str, Any], other: dict[str, Any], names: list[str]
+) -> None:
+    publication = published(
+        *runs_of("a", [30.0], **one), *runs_of("a", [31.0], **other)
     )
     (model,) = model_page.models(publication)
-    names = model_page.setup_names(publication, model)
-    assert list(names.values()) == ["BF16", "BF16, bf16-spec"]
+    assert list(model_page.setup_names(publication, model).values()) == names
 
 
 def test_the_commands_are_those_of_the_record_as_a_shell_takes_them() -> None:

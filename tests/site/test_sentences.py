@@ -11,29 +11,6 @@ from tests.review.machines import TPUT, a_fleet, drawn, moved
 from tests.review.statistics.campaigns import a_dataset, unreviewed
 
 
-def a_row(
-    effect: float, unit: str, *, heterogeneity_p: float = 0.5, left_out: int = 0
-) -> SimpleNamespace:
-    return SimpleNamespace(
-        campaign="c",
-        metric="system_peak_gib",
-        unit=unit,
-        family="primary",
-        baseline="native",
-        candidate="container",
-        cells=5,
-        left_out=left_out,
-        effect=effect,
-        ci95_effect=(effect / 2, effect * 1.5),
-        error=effect / 4,
-        df=20.0,
-        t=4.0,
-        p_value=1e-4,
-        q=3.0,
-        heterogeneity_p=heterogeneity_p,
-    )
-
-
 class Keys:
     """Names that are the keys."""
 
@@ -47,41 +24,6 @@ class Keys:
 
 
 KEYS: Any = Keys()
-
-
-def together(row: Any, rows: list[Any]) -> str:
-    return sentences.together(KEYS, METRICS["system_peak_gib"], row, rows)
-
-
-def rows(*verdicts: str) -> list[Any]:
-    return [SimpleNamespace(verdict=verdict) for verdict in verdicts]
-
-
-@pytest.mark.parametrize(
-    ("effect", "unit", "words"),
-    [
-        (
-            0.0625,
-            "GiB",
-            "64 MiB higher in container than natively, pooled over 5 cells",
-        ),
-        (0.5, "GiB", "0.5 GiB higher in container than natively, pooled over 5 cells"),
-        (-2.0, "%", "2 % lower in container than natively, pooled over 5 cells"),
-    ],
-)
-def test_an_effect_is_said_in_the_unit_that_reads_best(
-    effect: float, unit: str, words: str
-) -> None:
-    text = together(a_row(effect, unit), [])
-    assert words in text
-
-
-def test_few_runs_and_cells_that_disagree_are_said() -> None:
-    """0.0625 GiB are 64 MiB: the interval is from half of it to half as much again."""
-    row = a_row(0.0625, "GiB", left_out=2, heterogeneity_p=0.001)
-    text = together(row, rows("undecided", "higher"))
-    assert "pooled over 5 of 7 cells (32.0 to 96.0 MiB; exploratory)" in text
-    assert "One cell shows it separately. The cells differ too much" in text
 
 
 def comparison(

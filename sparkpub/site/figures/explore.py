@@ -11,7 +11,6 @@ from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.shapes import Rows, Spec
-from sparkpub.site.figures.theme import FAINT
 
 DOUBTED = "roofline"
 """The check whose runs are left to the table: a rate beyond what a machine computes would be most of an axis."""
@@ -29,7 +28,7 @@ def figure(
         key: called.get(key, key)
         for key in dict.fromkeys(row["environment"] for row in rows)
     }
-    sample = f"{len(rows):,} runs of all campaigns. Drag over points to keep only those in the table."
+    sample = f"{len(rows):,} runs of all campaigns."
     doubted = sum(DOUBTED in row["flags"] for row in rows)
     if doubted:
         near = f"{counted(doubted, 'run')} near or beyond the machine's limits"
@@ -58,14 +57,11 @@ def draw(
     names: Mapping[str, str],
     narrow: bool = False,
 ) -> Spec:
-    """Every run as a point. The signals `xfield` and `yfield` name its metrics, `brush` says what is dragged over.
+    """Every run as a point. The signals `xfield` and `yfield` name its metrics.
 
     A row is a run of the explorer's table: `run, campaign, environment, state, start_temp, flags, href`, metrics.
     """
     called = f"{json.dumps(list(names.values()))}[indexof({json.dumps(list(names))}, datum.environment)]"
-    brush = alt.selection_interval(
-        name="brush", encodings=["x", "y"], mark=alt.BrushConfig(fill=FAINT)
-    )
     scale = alt.Scale(
         zero=False,
         nice=False,
@@ -103,11 +99,11 @@ def draw(
             title=None,
             scale=scale,
         ),
-        opacity=alt.condition(brush, alt.value(0.9), alt.value(0.25)),
+        opacity=alt.value(0.9),
         tooltip=[
             alt.Tooltip(f"{field}:N", title=title) for field, title in told.items()
         ],
         href=alt.Href("href:N"),
     )
     fields = [{"name": "xfield", "value": across}, {"name": "yfield", "value": up}]
-    return shapes.one([marks.add_params(brush)], narrow, 300) | {"params": fields}
+    return shapes.one([marks], narrow, 300) | {"params": fields}

@@ -4,7 +4,7 @@ A sentence says the effect and how large it can be. Where nothing was measured i
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -14,10 +14,9 @@ from sparkpub.record.text import counted, extent, rounded, span
 from sparkpub.review.differences import is_of_weights, told
 from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
 from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
-from sparkpub.review.progress import VersionLine, in_words
 from sparkpub.review.speeds import GENERATION
 from sparkpub.review.tables.capacities import LIMITS
-from sparkpub.site.pages import campaign_page, model_links
+from sparkpub.site.pages import campaign_page
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
     board_anchor,
@@ -58,7 +57,6 @@ def answers(publication: Publication) -> list[FrontAnswer]:
         _users(boards),
         _containers(publication),
         _formats(boards),
-        _versions(publication),
     ]
     return [answer for answer in found if answer is not None]
 
@@ -249,54 +247,3 @@ def _ratios(board: Board) -> dict[str, list[list[float]]]:
 
 def _differ_in_weights(one: RankedFigure, other: RankedFigure) -> bool:
     return is_of_weights(*(told(each.speed.records[0]) for each in (one, other)))
-
-
-# -- versions ----------------------------------------------------------------------------------------------
-
-
-def _versions(publication: Publication) -> FrontAnswer | None:
-    """What changed between versions or sessions of one set-up, on the home machine first."""
-    machines = [board.machine for board in publication.boards]
-    shown = {board.load for board in publication.boards}
-
-    def order(line: VersionLine) -> tuple[bool, int, bool]:
-        speed = line.first
-        place = [*machines, speed.machine].index(speed.machine)
-        return speed.load not in shown, place, speed.load.at_once != 1
-
-    lines = sorted(publication.progress, key=order)
-    if not lines:
-        return None
-    first = lines[0].first
-    alike = [
-        line
-        for line in lines
-        if (line.first.machine, line.first.load) == (first.machine, first.load)
-    ]
-    text = _lines_in_words(alike[:MOST])
-    if not any(line.is_of_versions for line in alike):
-        told = _lines_in_words(lines[:1])
-        text = f"No two versions are measured yet. In two sessions of one: {told}"
-    return FrontAnswer(
-        "Did the new version make it faster?",
-        text,
-        f"{model_links.page(first.model)}#versions",
-        f"{first.machine}, {load_name(first.load)}",
-        "release, upgrade",
-    )
-
-
-def _lines_in_words(lines: Sequence[VersionLine]) -> str:
-    """From the first point to the last: both figures, and the change with its bounds."""
-    said = []
-    for line in lines:
-        first, last = line.points[0], line.points[-1]
-        who = f"{line.first.model.name} in {line.first.weights}"
-        engines = [point.speed.engine for point in (first, last)]
-        where = f"on {engines[0]}, {first.day} and {last.day}"
-        if engines[0] != engines[1]:
-            where = f"from {engines[0]} to {engines[1]}"
-        figures = f"{rounded(first.mean.value)} to {rounded(last.mean.value)} {line.metric.unit}"
-        change = "; ".join(filter(None, [in_words(line.total), line.differs]))
-        said.append(f"{who} {where}: {figures} ({change}).")
-    return " ".join(said)

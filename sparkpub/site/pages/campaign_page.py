@@ -11,7 +11,7 @@ from sparkpub.review import differences, sweeps
 from sparkpub.review.checks.happened import unrecorded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics.estimate import MINIMUM_RUNS, holm, is_significant
+from sparkpub.review.statistics.estimate import MINIMUM_RUNS
 from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
@@ -77,7 +77,6 @@ def context(
         "sections": [*found, *_asking(publication, library, campaign)],
         "placed": {placeholder(one.key): one for one in library.wanted.values()},
         "memory": memory.ledger(publication, campaign),
-        "together": together(publication, campaign),
         "settings": environments_of(campaign),
         "recipes": [recipe for recipe in recipes if recipe.text],
         "coverage": _covered(library, campaign),
@@ -306,26 +305,6 @@ def _shape(whole: StudiedCampaign, metric: Metric) -> str:
             if sweeps.has_a_shape([curve.line for curve in found]):
                 return growing(metric, found)
     return ""
-
-
-def together(publication: Publication, campaign: CampaignData) -> list[str]:
-    """A sentence for each metric that matters in which all cells together show a difference, corrected for their
-    number."""
-    results = publication.results
-    pooled = results.pooled
-    is_meant = (pooled["campaign"] == campaign.name) & (pooled["family"] == "primary")
-    rows = rows_of(pooled[is_meant])
-    metrics = {metric.name: metric for metric in publication.metrics(campaign)}
-    return [
-        sentences.together(
-            publication.names,
-            metrics[row.metric],
-            row,
-            results.comparisons_of(campaign.name, row.metric),
-        )
-        for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True)
-        if is_significant(p)
-    ]
 
 
 def summary(

@@ -145,20 +145,6 @@ def catalogued(kind: CatalogueFile, records: Iterable[Record]) -> str:
     return "\n\n".join(entries) or f"It has none of the {kind} on this site."
 
 
-def licences(campaigns: Iterable[CampaignData], address: LinkOf) -> str:
-    """Where the data of each campaign come from, and their licence."""
-    rows = []
-    for campaign in campaigns:
-        origin = "measured for this site"
-        if campaign.info.origin is not None:
-            origin = plain(campaign.info.origin.title)
-        licence = plain(campaign.info.licence or "not stated")
-        rows.append((_link(campaign, address), origin, licence))
-    if not rows:
-        return "There are no data yet."
-    return reference.table(("campaign", "origin", "licence"), rows)
-
-
 def _link(campaign: CampaignData, address: LinkOf) -> str:
     target = address(f"campaigns/{campaign.name}.md")
     return f"[{plain(campaign.info.title)}]({target})"

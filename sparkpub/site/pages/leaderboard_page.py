@@ -271,6 +271,5 @@ def _filters(boards: Sequence[Board]) -> dict[str, Sequence[str]]:
         "size": [name for name in (*SIZES.values(), UNKNOWN) if name in sizes],
         "weights": sorted({speed.weights for speed in speeds}),
         "engine": sorted({speed.setup.engine or "not stated" for speed in speeds}),
-        "machine": list(dict.fromkeys(board.machine for board in boards)),
     }
     return {name: values for name, values in fields.items() if len(values) > 1}

@@ -5,10 +5,8 @@ There are thousands of them. So MkDocs renders one shell, and each run is put in
 
 import html
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic_core import to_json
 
@@ -19,7 +17,6 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.site.content import ROOT, SHELL, Page, placeholder, way_to_root
 from sparkpub.site.figures.telemetry import Trace
-from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates, markdown_text
 from sparkpub.site.publication import (
     Publication,
@@ -46,96 +43,77 @@ class Standing(NamedTuple):
     against_mean: float | None = None
 
 
-@dataclass(frozen=True)
-class RunPages:
-    """Makes the pages of runs."""
-
-    publication: Publication
-    templates: Templates
-
-    def page(self, campaign: CampaignData, index: int, chart: str) -> Page:
-        """The page of the campaign's run number `index`, with the HTML of its chart, which may be empty."""
-        stored = campaign.runs[index]
-        files = self.publication.evidence[stored.record.run_id]
-        names = {metric.name for metric in self.publication.headlines(campaign)}
-        by_rank = grouped(stored.record.metrics, lambda name: name in names)
-        label = cell_label(self.publication.names, campaign, stored.record.cell)
-        text = self.templates.text(
-            "run.html.j2",
-            run=stored.record,
-            stored=stored,
-            campaign=campaign,
-            index=index,
-            names=self.publication.names,
-            leading=self._standings(stored.record, by_rank.get(True, ())),
-            others=self._standings(stored.record, by_rank.get(False, ())),
-            files=files,
-            findings=self._findings(stored),
-            reason=self.publication.review.excluded.get(stored.record.run_id),
-            figure=chart,
-            log=_log(files),
-        )
-        title = f"{label}, iteration {stored.record.iteration}"
-        heading = f"# {markdown_text(title)} {{ #run }}"
-        return Page(
-            {"title": title, "hide": ["navigation"], "search": {"exclude": True}},
-            f"{heading}\n\n<div data-sp-run>{placeholder(_BODY)}</div>\n",
-            {_BODY: text},
-        )
-
-    def _standings(self, record: Record, names: Sequence[str]) -> list[Standing]:
-        return [self._standing(record, name) for name in names]
-
-    def _standing(self, record: Record, name: str) -> Standing:
-        given = record.metrics[name]
-        metric, value = metric_of(name, given), given.value
-        cell = self.publication.results.cell(record.campaign, record.cell, name)
-        if value is None or cell is None or record.run_id not in cell.runs:
-            return Standing(metric, given)
-        by_id = self.publication.dataset.by_id
-        others = [by_id[run].record.value(name) for run in cell.runs]
-        sign = -1 if metric.direction == "lower" else 1
-        better = sum(
-            other is not None and sign * other > sign * value for other in others
-        )
-        against = None
-        if cell.mean and metric.unit != "°C":
-            against = 100 * (value - cell.mean) / cell.mean
-        return Standing(metric, given, better + 1, cell.n, against)
-
-    def _findings(self, stored: Stored) -> list[Any]:
-        """Findings on the run first, then those on its cell and campaign."""
-        record, review = stored.record, self.publication.review
-        own = review.by_run.get(record.run_id, ())
-        shared = review.by_cell.get((record.campaign, "/".join(record.cell)), ())
-        return [
-            *own,
-            *one_of_each_check(
-                finding
-                for finding in shared
-                if not finding.runs and finding.severity != "info"
-            ),
-        ]
+def page(
+    publication: Publication,
+    templates: Templates,
+    campaign: CampaignData,
+    index: int,
+    chart: str,
+) -> Page:
+    """The page of the campaign's run number `index`, with the HTML of its chart, which may be empty."""
+    stored = campaign.runs[index]
+    record, review = stored.record, publication.review
+    files = publication.evidence[record.run_id]
+    logs = [item for item in files if item.role == "log"]
+    there = [log for log in logs if log.address or log.repository]
+    leading = {metric.name for metric in publication.headlines(campaign)}
+    by_rank = grouped(record.metrics, lambda name: name in leading)
+    of_cell = review.by_cell.get((campaign.name, "/".join(record.cell)), ())
+    shared = [one for one in of_cell if not one.runs and one.severity != "info"]
+    text = templates.text(
+        "run.html.j2",
+        run=record,
+        campaign=campaign,
+        index=index,
+        names=publication.names,
+        leading=[standing(publication, record, name) for name in by_rank.get(True, ())],
+        others=[standing(publication, record, name) for name in by_rank.get(False, ())],
+        files=files,
+        findings=[
+            *review.by_run.get(record.run_id, ()),
+            *one_of_each_check(shared),
+        ],
+        reason=review.excluded.get(record.run_id),
+        figure=chart,
+        log=there[0] if there else None,
+        lines=_last_lines(there[0].path) if there else (),
+    )
+    label = cell_label(publication.names, campaign, record.cell)
+    title = f"{label}, iteration {record.iteration}"
+    heading = f"# {markdown_text(title)} {{ #run }}"
+    return Page(
+        {"title": title, "hide": ["navigation"], "search": {"exclude": True}},
+        f"{heading}\n\n<div data-sp-run>{placeholder(_BODY)}</div>\n",
+        {_BODY: text},
+    )
 
 
-def _log(files: Sequence[Published]) -> dict[str, Any] | None:
-    """The log of a run with the last of its lines and their numbers, or None where there is none."""
-    there = (item for item in files if item.address or item.repository)
-    log = next((item for item in there if item.role == "log"), None)
-    if log is None:
-        return None
-    return {"file": log, "lines": _last_lines(log.path)}
+def standing(publication: Publication, record: Record, name: str) -> Standing:
+    """A metric of a run beside the others of its cell."""
+    given = record.metrics[name]
+    metric, value = metric_of(name, given), given.value
+    cell = publication.results.cell(record.campaign, record.cell, name)
+    if value is None or cell is None or record.run_id not in cell.runs:
+        return Standing(metric, given)
+    by_id = publication.dataset.by_id
+    others = [by_id[run].record.value(name) for run in cell.runs]
+    sign = -1 if metric.direction == "lower" else 1
+    better = [one for one in others if one is not None and sign * one > sign * value]
+    against = None
+    if cell.mean and metric.unit != "°C":
+        against = 100 * (value - cell.mean) / cell.mean
+    return Standing(metric, given, len(better) + 1, cell.n, against)
 
 
 def _last_lines(log: Path) -> list[tuple[int, str]]:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    first = len(lines)
-    room = LOG_CHARACTERS
-    # A real engine prints its whole configuration in a line or two: those are left to the file.
-    while first > max(0, len(lines) - LOG_LINES) and room >= len(lines[first - 1]):
-        first -= 1
-        room -= len(lines[first])
-    return list(enumerate(lines[first:], first + 1))
+    """The last lines of a log with their numbers, as many as fit. A real engine prints its whole configuration in a
+    line or two: those are left to the file."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    lines, shown = text.splitlines(), text[-LOG_CHARACTERS:].splitlines()
+    if len(text) > LOG_CHARACTERS:
+        del shown[0]
+    shown = shown[-LOG_LINES:]
+    return list(enumerate(shown, len(lines) - len(shown) + 1))
 
 
 def samples(stored: Stored, found: Trace) -> bytes:

@@ -58,8 +58,9 @@ function table(rows, root) {
     .filter(([name]) => rows.some((row) => row[name] !== null))
     .map(([name, label]) => line(label, rows.map((row) => cell(name, row, rows[0]))));
   lines.push(line('Runs', rows.map((row) => make('td', {textContent: row.runs}))));
+  const isOne = new Set(rows.map((row) => row.campaign)).size === 1;
   const alone = rows.some((row) => row.runs < 2);
-  const verdict = alone ? 'One run each: no verdict.' : 'Not compared within one campaign: no verdict.';
+  const verdict = alone ? 'One run each: no verdict.' : isOne ? 'The verdicts of their campaign are below.' : 'Different campaigns: no verdict.';
   const caption = make('caption', {textContent: `Differences are from the first. ${verdict}`});
   return make('table', {className: 'sp-table sp-compared'}, caption, heads, make('tbody', {}, ...lines));
 }

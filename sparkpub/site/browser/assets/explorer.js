@@ -1,4 +1,4 @@
-// All runs of all campaigns: search, filter, sort, choose columns, brush the chart. The address holds the whole view.
+// All runs of all campaigns: search, filter, sort, choose columns and axes. The address holds the whole view.
 // The page has the first rows; this comes when a reader asks for more.
 import {connect, remember} from './filters.js';
 import {json, make, number} from './page.js';
@@ -26,8 +26,6 @@ class Explorer {
     const query = new URLSearchParams(location.search);
     this.form.elements.find.value ||= query.get('find') ?? '';
     this.sort = query.get('sort') ?? '';
-    this.brush = query.getAll('brush').map(Number);
-    if (this.brush.length !== 4 || this.brush.some(Number.isNaN)) this.brush = null;
     for (const name of ['x', 'y']) {
       const select = this.element.querySelector(`select[name=${name}]`);
       this.standard[name] = select.querySelector('[selected]').value;
@@ -43,7 +41,6 @@ class Explorer {
     remember({
       find: one(this.form.elements.find.value),
       sort: one(this.sort),
-      brush: this.brush?.map((value) => value.toPrecision(6)) ?? [],
       x: one(this.x !== this.standard.x && this.x),
       y: one(this.y !== this.standard.y && this.y),
       columns: this.columns.join() === this.standard.columns.join() ? [] : this.columns,
@@ -57,14 +54,8 @@ class Explorer {
     return this.pass(read) && this.words.every((word) => text.includes(word));
   }
 
-  brushed(row) {
-    if (!this.brush) return true;
-    const [left, right, low, high] = this.brush;
-    return row[this.x] >= left && row[this.x] <= right && row[this.y] >= low && row[this.y] <= high;
-  }
-
   visible() {
-    const rows = this.rows.filter((row) => this.passes((name) => row[name]) && this.brushed(row));
+    const rows = this.rows.filter((row) => this.passes((name) => row[name]));
     const name = this.sort.replace(/^-/, '');
     if (name) rows.sort((a, b) => order(a[name], b[name]));
     return this.sort.startsWith('-') ? rows.reverse() : rows;
@@ -81,9 +72,7 @@ class Explorer {
     more.hidden = laid.length === rows.length;
     more.textContent = `Show all ${number(rows.length, 0)}`;
     this.element.querySelector('.sp-says').textContent = `Each point is a run: ${this.label(this.x)} across, ${this.label(this.y)} up.`;
-    const brush = this.brush ? ', selected in the chart' : '';
-    this.form.querySelector('output').textContent = `${number(rows.length, 0)} of ${number(this.rows.length, 0)} runs${brush}`;
-    this.button('clear').hidden = !this.brush;
+    this.form.querySelector('output').textContent = `${number(rows.length, 0)} of ${number(this.rows.length, 0)} runs`;
     this.form.classList.toggle('sp-active', rows.length < this.rows.length || Boolean(this.sort));
     this.live?.filter((read) => this.passes(read));
     this.write();
@@ -141,10 +130,7 @@ class Explorer {
       return make('label', {}, box, ` ${label}`);
     });
     this.element.querySelector('.sp-columns').append(...boxes);
-    this.form.addEventListener('reset', () => {
-      this.sort = '';
-      this.clearBrush();
-    });
+    this.form.addEventListener('reset', () => (this.sort = ''));
     connect(this.form, (pass) => {
       this.pass = pass;
       this.show();
@@ -156,7 +142,7 @@ class Explorer {
       if (button) this.press(button);
     });
     this.chart?.live.then((live) => this.attach(live));
-    if (this.brush || this.x !== this.standard.x || this.y !== this.standard.y) this.chart?.start();
+    if (this.x !== this.standard.x || this.y !== this.standard.y) this.chart?.start();
   }
 
   /** What was ticked or chosen outside of the form. */
@@ -165,7 +151,6 @@ class Explorer {
       this.columns = [...this.element.querySelectorAll('[name=column]:checked')].map((box) => box.value);
     } else if (name === 'x' || name === 'y') {
       this[name] = value;
-      this.clearBrush();
       this.chart?.start();
       this.live?.made.signal(`${name}field`, value).runAsync();
     } else {
@@ -176,7 +161,6 @@ class Explorer {
 
   press({name, value}) {
     if (name === 'sort') this.sort = this.sort === value ? `-${value}` : value;
-    else if (name === 'clear') this.clearBrush();
     else if (name === 'more') this.all = true;
     else return;
     this.show();
@@ -190,27 +174,7 @@ class Explorer {
     const place = made.container();
     place.style.aspectRatio = 'auto';
     const ready = made.width(place.clientWidth).signal('xfield', this.x).signal('yfield', this.y).runAsync();
-    ready.then(() => this.drawBrush()).then(() => this.show());
-    let waiting;
-    made.addSignalListener('brush', (_, {vx, vy}) => {
-      this.brush = vx && vy ? [...vx, ...vy] : null;
-      clearTimeout(waiting);
-      waiting = setTimeout(() => this.show(), 30);
-    });
-  }
-
-  /** A brush that the address asked for, at its place in the chart. */
-  drawBrush() {
-    if (!this.brush) return undefined;
-    const [left, right, low, high] = this.brush;
-    const {made} = this.live;
-    const [x, y] = ['x', 'y'].map((name) => made.scale(name));
-    return made.signal('brush_x', [x(left), x(right)]).signal('brush_y', [y(high), y(low)]).runAsync();
-  }
-
-  clearBrush() {
-    this.brush = null;
-    this.live?.made.signal('brush_x', []).signal('brush_y', []).runAsync();
+    ready.then(() => this.show());
   }
 }
 

@@ -24,11 +24,8 @@ export function start(form) {
     // The page comes as it is without filters.
     if (whole && !active) return;
     whole = !active;
-    for (const section of document.querySelectorAll('.sp-boards')) {
-      section.hidden = !(fields.machine ?? [section.dataset.machine]).includes(section.dataset.machine);
-    }
     for (const table of document.querySelectorAll('.sp-board')) filter(table, pass);
-    const rows = document.querySelectorAll('.sp-boards:not([hidden]) tbody tr:not([hidden])');
+    const rows = document.querySelectorAll('.sp-boards tbody tr:not([hidden])');
     const models = new Set([...rows].map((row) => row.cells[0].textContent));
     form.querySelector('output').textContent = active ? `${models.size} models` : '';
   });
