@@ -195,6 +195,11 @@ class StudiedCampaign:
             row for row in rows if self.holds(row.model, row.candidate, row.workload)
         ]
 
+    def compared_in_percent(self, metric: Metric) -> list[TableRow]:
+        """Those on a scale with a true zero."""
+        rows = self.compared(metric)
+        return [row for row in rows if row.difference_percent is not None]
+
     @cached_property
     def _runs(self) -> pd.DataFrame:
         table = self.site.results.runs[
