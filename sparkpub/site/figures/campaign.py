@@ -180,9 +180,12 @@ def comparison(campaign: StudiedCampaign) -> Figure:
 def along(campaign: StudiedCampaign, metric: Metric, axis: Axis) -> Figure:
     """`output-throughput-sweep`, `-by-depth` and the like: a metric along what a campaign varies."""
     found = said.curves(campaign, axis, metric)
-    # Of too many lines those of the load that was measured most, so that they compare.
-    alike = Counter(curve.line.held for curve in found)
-    best = sorted(found, key=lambda curve: -alike[curve.line.held])[:MOST_LINES]
+    alike, best = Counter(curve.line.held for curve in found), found
+    if len(found) > MOST_LINES:
+        # Those of the load that was measured most, so that they compare.
+        ((load, number),) = alike.most_common(1)
+        same = [each for each in found if number == 1 or each.line.held == load]
+        best = same[:MOST_LINES]
     # In the campaign's order, so that a line has one colour whatever the metric.
     shown = [line for line in campaign.lines if any(line is one.line for one in best)]
     parts = [campaign.lines[line].split(", ") for line in shown]

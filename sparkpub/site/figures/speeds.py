@@ -255,13 +255,13 @@ def versions_of_model(
         parts.append((first.weights, *load, place, first.machine))
     rows = []
     told: list[dict[str, Value]] = []
-    for line, name in zip(lines, told_apart(parts), strict=True):
+    for line, name, whole in zip(lines, told_apart(parts), parts, strict=True):
         points = [
             f"{rounded(point.mean.value)} ({point.day}, {point.speed.engine})"
             for point in line.points
         ]
         tip = {
-            "Weights and load": name,
+            "Weights, load, place": ", ".join(whole),
             "Measured (tok/s)": " → ".join(points),
             "Set differently": line.differs,
             "Change": in_words(line.total),
