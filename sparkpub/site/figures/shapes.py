@@ -266,12 +266,12 @@ def signals(
             ],
         )
         phase = shade.encode(x2=alt.X2("end:Q"), tooltip=alt.Tooltip("name:N"))
-        title = {"text": theme.axis_title(panel, unit), "anchor": "start"}
+        title = {"text": theme.axis_title(panel, unit), "anchor": "start", "offset": 2}
         width = (NARROW if narrow else WIDE) - 52
         view = {**_layered([phase, line], 40), "width": width, "title": title}
         views.append(view)
     shared = {"scale": {"x": "shared"}}
-    stack = {"vconcat": views, "spacing": 8, "bounds": "flush", "resolve": shared}
+    stack = {"vconcat": views, "spacing": 30, "bounds": "flush", "resolve": shared}
     return _finished(stack, narrow)
 
 
