@@ -99,7 +99,11 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     runs = campaign.runs(metric).merge(compared)
     is_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
     means = runs[is_baseline].groupby(sides)["value"].mean().rename("base")
-    runs = runs.join(means, on=sides, how="inner").assign(kind="run")
+    runs = runs.join(
+        means,
+        on=sides,
+        how="inner",
+    ).assign(kind="run")
     runs["first"] = _first(metric, runs)
     runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
     for tip, share in zip(runs["tip"], runs["value"], strict=True):
@@ -171,7 +175,12 @@ def comparison(campaign: StudiedCampaign) -> Figure:
         note += f" {len(drawn)} of {len(rows)} are drawn, the largest differences first; the table has all."
     return Figure(
         says=said.verdicts(rows, campaign.baseline, margin),
-        chart=chart(shapes.forest, drawn, title=DIFFERENCE, band=margin),
+        chart=chart(
+            shapes.forest,
+            drawn,
+            title=DIFFERENCE,
+            band=margin,
+        ),
         table=table_of(told),
         sample=note,
     )

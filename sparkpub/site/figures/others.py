@@ -123,7 +123,11 @@ def bandwidths(campaign: StudiedCampaign) -> pd.DataFrame:
     rows["name"] = [names.build(campaign.data.name, *build) for build in builds]
     rows["x"] = rows["bytes_per_token"] / GIGA
     rows["value"], rows["group"] = rows["output_throughput_tok_s"], rows["weights"]
-    return rows.sort_values("share_percent", ascending=False, kind="stable")
+    return rows.sort_values(
+        "share_percent",
+        ascending=False,
+        kind="stable",
+    )
 
 
 def bandwidth(campaign: StudiedCampaign) -> Figure:
@@ -186,7 +190,12 @@ def _of_build(row: Mapping[str, Any]) -> dict[str, str]:
 # ---- Coverage --------------------------------------------------------------------------------------------------------
 
 
-COLOURS = {"done": "good", "failed": "bad", "quarantined": "warn", "missing": "fg2"}
+COLOURS = {
+    "done": "good",
+    "failed": "bad",
+    "quarantined": "warn",
+    "missing": "fg2",
+}
 """State of planned runs to its colour."""
 
 
@@ -260,7 +269,11 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
             }
             for row in records(stretches)
         ]
-        rows = stretches.assign(first=-mean, href=address, tip=column(stretches, tips))
+        rows = stretches.assign(
+            first=-mean,
+            href=address,
+            tip=column(stretches, tips),
+        )
         rows[KEYS] = run.record.cell
         found.append(rows)
     rows = campaign.worded(pd.concat(found, ignore_index=True))
@@ -366,7 +379,12 @@ def per_machine(campaign: StudiedCampaign) -> Figure:
             f"Lines are 95 % intervals; inside the band of ±{margin:g} % two environments are equivalent. "
             f"The interval of “{ALL}” holds for machines like these."
         ),
-        chart=chart(shapes.forest, rows, title=DIFFERENCE, band=margin),
+        chart=chart(
+            shapes.forest,
+            rows,
+            title=DIFFERENCE,
+            band=margin,
+        ),
         table=table_of([row["tip"] for row in rows]),
     )
 
@@ -401,5 +419,10 @@ def _told(
         "Verdict": verdict,
         "Between machines": "",
     }
-    row = {"name": name, "value": value, "low": low, "high": high}
+    row = {
+        "name": name,
+        "value": value,
+        "low": low,
+        "high": high,
+    }
     return row | {"verdict": verdict, "tip": tip}

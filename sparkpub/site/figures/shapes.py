@@ -77,8 +77,16 @@ def dots(
     x = _across(None if apart else title)
     means = _of("mean", base)
     whisker = means.mark_rule(color=INK)
-    interval = means.mark_rule(strokeWidth=10, opacity=0.22, color=FAINT)
-    tick = means.mark_tick(thickness=2.5, size=18, color=INK)
+    interval = means.mark_rule(
+        strokeWidth=10,
+        opacity=0.22,
+        color=FAINT,
+    )
+    tick = means.mark_tick(
+        thickness=2.5,
+        size=18,
+        color=INK,
+    )
     layers = [
         *_margin(band),
         whisker.encode(x=alt.X("least:Q"), x2=alt.X2("most:Q")),
@@ -104,7 +112,11 @@ def forest(rows: Rows, *, title: str, band: float = 0.0, narrow: bool = False) -
     )
     point = point.encode(
         x=_across(title, zero=True),
-        shape=alt.Shape("verdict:N", title="Verdict", scale=scale),
+        shape=alt.Shape(
+            "verdict:N",
+            title="Verdict",
+            scale=scale,
+        ),
         fillOpacity=alt.FillOpacityValue(1, condition=hollow),
         tooltip=_tip(),
     )
@@ -125,14 +137,24 @@ def bars(
     base = layer().encode(y=_names(rows, narrow, step, gap=0.2))
     if groups:
         base = base.encode(yOffset=alt.YOffset("group:N", sort=list(groups)))
-    scale = alt.Scale(zero=True, nice=True, domainMax=top or alt.Undefined)
+    scale = alt.Scale(
+        zero=True,
+        nice=True,
+        domainMax=top or alt.Undefined,
+    )
     bar = base.mark_bar(height=alt.RelativeBandSize(0.85), clip=True)
     bar = bar.encode(
         x=_across(title).scale(scale),
         color=_look(alt.Color, groups, SERIES, "Environment"),
         tooltip=_tip(),
     )
-    interval = _interval(base.mark_rule(color=INK, strokeWidth=1.5, clip=True))
+    interval = _interval(
+        base.mark_rule(
+            color=INK,
+            strokeWidth=1.5,
+            clip=True,
+        )
+    )
     return _panels([bar, interval], rows, narrow, step)
 
 
@@ -150,7 +172,11 @@ def lines(
     """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
     `ticks`; a dashed line marks the knee."""
     is_ordered = any("order" in row for row in rows)
-    x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
+    x = alt.X(
+        "x:Q",
+        title=across,
+        scale=alt.Scale(zero=is_ordered),
+    )
     if ticks:
         is_log = ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE_RANGE
         kind: Spec = {"type": "log", "base": 2} if is_log else {"zero": False}
@@ -161,8 +187,18 @@ def lines(
             labelExpr="format(datum.value, ',')",
             labelOverlap=True,
         )
-        x = x.scale(alt.Scale(nice=False, padding=14, **kind)).axis(axis)
-    y = alt.Y("value:Q", title=up, scale=_spread(zero=bool(ticks) or is_ordered))
+        x = x.scale(
+            alt.Scale(
+                nice=False,
+                padding=14,
+                **kind,
+            )
+        ).axis(axis)
+    y = alt.Y(
+        "value:Q",
+        title=up,
+        scale=_spread(zero=bool(ticks) or is_ordered),
+    )
     base = layer().encode(x=x, y=y)
     # Of other groups than its points have, so that no dashes run through their signs in the legend.
     dashes = [*_looks(groups, theme.DASHES), [1, 0]]
@@ -198,11 +234,25 @@ def points(
     """On logarithmic axes if asked. Rows of the kind `limit` are a dashed line."""
     scale, axis = _spread(), alt.Axis()
     if log:
-        scale = alt.Scale(type="log", nice=False, padding=12)
+        scale = alt.Scale(
+            type="log",
+            nice=False,
+            padding=12,
+        )
         axis = alt.Axis(format="~g")
     base = layer().encode(
-        x=alt.X("x:Q", title=across, scale=scale, axis=axis),
-        y=alt.Y("value:Q", title=up, scale=scale, axis=axis),
+        x=alt.X(
+            "x:Q",
+            title=across,
+            scale=scale,
+            axis=axis,
+        ),
+        y=alt.Y(
+            "value:Q",
+            title=up,
+            scale=scale,
+            axis=axis,
+        ),
     )
     limit = _of("limit", base).mark_line(strokeDash=[4, 3], color=FAINT)
     return one([limit, *_marked(base, groups, legend)], narrow, 330)
@@ -222,15 +272,34 @@ def grid(
     base = layer().encode(y=_names(rows, narrow, 22, lined=not shades), tooltip=_tip())
     if any("href" in row for row in rows):
         base = base.encode(href=alt.Href("href:N"))
-    scale = alt.Scale(type="threshold", domain=list(shades), range=list(theme.RAMP))
-    shade = alt.Color("value:Q", scale=scale, legend=alt.Legend(title=unit))
+    scale = alt.Scale(
+        type="threshold",
+        domain=list(shades),
+        range=list(theme.RAMP),
+    )
+    shade = alt.Color(
+        "value:Q",
+        scale=scale,
+        legend=alt.Legend(title=unit),
+    )
     if any("x" in row for row in rows):
         stretch = base.mark_rect(height=alt.RelativeBandSize(0.8))
         x = _across(across, "x", zero=True)
-        stretch = stretch.encode(x=x, x2=alt.X2("end:Q"), color=shade)
+        stretch = stretch.encode(
+            x=x,
+            x2=alt.X2("end:Q"),
+            color=shade,
+        )
         return _panels([stretch], rows, narrow, 22)
     axis = alt.Axis(orient="top", labelAngle=0)
-    base = base.encode(x=alt.X("column:O", title=across, sort=None, axis=axis))
+    base = base.encode(
+        x=alt.X(
+            "column:O",
+            title=across,
+            sort=None,
+            axis=axis,
+        )
+    )
     text = base.mark_text(baseline="middle").encode(text=alt.Text("text:N"))
     if not shades:
         coloured = text.encode(color=alt.Color("colour:N", scale=None))
@@ -247,19 +316,35 @@ def signals(
     and have a name. The build draws the axes without rows: where they stand must not depend on the numbers."""
     views = []
     for panel, unit in panels:
-        seconds = alt.Axis(title="Seconds since launch", grid=False, minExtent=18)
+        seconds = alt.Axis(
+            title="Seconds since launch",
+            grid=False,
+            minExtent=18,
+        )
         scale = alt.Scale(nice=False, zero=False)
         is_last = panel == panels[-1][0]
         base = layer().encode(
-            x=alt.X("x:Q", axis=seconds if is_last else None, scale=scale)
+            x=alt.X(
+                "x:Q",
+                axis=seconds if is_last else None,
+                scale=scale,
+            )
         )
         shade = _of("phase", base).mark_rect(opacity=0.12, color=SERIES[0])
-        axis = alt.Axis(title=None, tickCount=2, minExtent=40)
+        axis = alt.Axis(
+            title=None,
+            tickCount=2,
+            minExtent=40,
+        )
         line = base.transform_filter(f"datum.panel === {panel!r}").mark_line(
             interpolate="step-after", clip=True, color=SERIES[0]
         )
         line = line.encode(
-            y=alt.Y("value:Q", axis=axis, scale=alt.Scale(zero=unit == "%", nice=2)),
+            y=alt.Y(
+                "value:Q",
+                axis=axis,
+                scale=alt.Scale(zero=unit == "%", nice=2),
+            ),
             tooltip=[
                 alt.Tooltip("x:Q", title="seconds"),
                 alt.Tooltip("value:Q", title=panel),
@@ -271,7 +356,12 @@ def signals(
         view = {**_layered([phase, line], 40), "width": width, "title": title}
         views.append(view)
     shared = {"scale": {"x": "shared"}}
-    stack = {"vconcat": views, "spacing": 30, "bounds": "flush", "resolve": shared}
+    stack = {
+        "vconcat": views,
+        "spacing": 30,
+        "bounds": "flush",
+        "resolve": shared,
+    }
     return _finished(stack, narrow)
 
 
@@ -335,7 +425,11 @@ def _marked(base: "alt.Chart", groups: Sequence[str], legend: str) -> list["alt.
     }
     return [
         _runs(base, groups, legend),
-        named.mark_text(stroke=GROUND, strokeWidth=4, **shown),
+        named.mark_text(
+            stroke=GROUND,
+            strokeWidth=4,
+            **shown,
+        ),
         named.mark_text(**shown),
         _of("room", base).mark_point(opacity=0),
     ]
@@ -353,7 +447,11 @@ def _look(
         is_long = max(map(len, groups)) > 22
         shown = alt.Legend(title=legend, columns=1 if is_long else alt.Undefined)
     scale = alt.Scale(domain=list(groups), range=_looks(groups, looks))
-    return channel("group:N", scale=scale, legend=shown)
+    return channel(
+        "group:N",
+        scale=scale,
+        legend=shown,
+    )
 
 
 def _looks(groups: Sequence[str], looks: Sequence[Any]) -> list[Any]:
@@ -362,12 +460,21 @@ def _looks(groups: Sequence[str], looks: Sequence[Any]) -> list[Any]:
 
 def _spread(*, zero: bool = False) -> "alt.Scale":
     """A scale of round ends. No point lies on the names at its beginning."""
-    return alt.Scale(zero=zero, nice=True, padding=0 if zero else 6)
+    return alt.Scale(
+        zero=zero,
+        nice=True,
+        padding=0 if zero else 6,
+    )
 
 
 def _across(title: str | None, column: str = "value", *, zero: bool = False) -> "alt.X":
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
-    return alt.X(f"{column}:Q", title=title, scale=_spread(zero=zero), axis=axis)
+    return alt.X(
+        f"{column}:Q",
+        title=title,
+        scale=_spread(zero=zero),
+        axis=axis,
+    )
 
 
 def _margin(band: float | None) -> list["alt.Chart"]:
@@ -400,13 +507,21 @@ def _names(
 ) -> "alt.Y":
     """The names, in the order of the rows, each with a line through its row if `lined`. They have the same room in all
     panels, so that plots stand in line; where that is too little they stand above their rows."""
-    axis = alt.Axis(grid=lined, labelColor=INK, labelLimit=MOST_BESIDE_WORDS)
+    axis = alt.Axis(
+        grid=lined,
+        labelColor=INK,
+        labelLimit=MOST_BESIDE_WORDS,
+    )
     axis.minExtent = axis.maxExtent = _room(rows)
     if _stand_above(rows, narrow):
         gap = ABOVE / (step + ABOVE)
         axis.minExtent = axis.maxExtent = axis.labelPadding = 0
         axis.labelAlign, axis.labelOffset = "left", -step / 2 - 8
-    scale = alt.Scale(type="band", paddingInner=gap, paddingOuter=gap / 2)
+    scale = alt.Scale(
+        type="band",
+        paddingInner=gap,
+        paddingOuter=gap / 2,
+    )
     return alt.Y(
         "name:N",
         sort=None,
@@ -442,7 +557,12 @@ def _panels(
         "labelAnchor": "start",
         "labelLimit": total,
     }
-    row = {"field": "panel", "type": "nominal", "sort": names, "header": header}
+    row = {
+        "field": "panel",
+        "type": "nominal",
+        "sort": names,
+        "header": header,
+    }
     scales = {"y": "independent", "yOffset": "independent"}
     panels: Spec = {
         "facet": {"row": row},
@@ -483,4 +603,9 @@ def _finished(spec: Spec, narrow: bool) -> Spec:
     legend = {**theme.CONFIG["legend"], "columns": 2 if narrow else 3}
     config = {**theme.CONFIG, "legend": legend}
     data = {"name": "rows"}
-    return {"$schema": alt.SCHEMA_URL, "data": data, **spec, "config": config}
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "data": data,
+        **spec,
+        "config": config,
+    }
