@@ -95,8 +95,8 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """
     sides = ["model", "workload"]
     pairs = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
-    compared = pd.DataFrame({(row.model, row.workload) for row in pairs}, columns=sides)
-    runs = campaign.runs(metric).merge(compared)
+    compared = sorted({(row.model, row.workload) for row in pairs})
+    runs = campaign.runs(metric).merge(pd.DataFrame(compared, columns=sides))
     is_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
     means = runs[is_baseline].groupby(sides)["value"].mean().rename("base")
     runs = runs.join(

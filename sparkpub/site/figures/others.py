@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -84,16 +83,13 @@ def capacity(campaign: StudiedCampaign) -> Figure:
         told.append(line | {"Note": last["note"] or "", "Rates measured": rates})
     tips = column(rows, [told[rank] for rank in rows["rank"]])
     all_hold = "all to " + rows["rate"].map("{:g}".format)
-    caption = (
-        f"Requests per second; from “{next(iter(_WAITS))}” on at the rate within {TOLD_SECONDS:g} s, "
-        "else at the lowest"
-    )
     return Figure(
         says=said.capacity(rows),
         sample=(
             "The highest arrival rate measured at which 95 % of the first tokens come within the limit, 95 % of the "
             f"times per output token are at most {LIMIT_TPOT_MS:g} ms, at most 1 % of the requests fail, and every "
             "lower rate holds, too. “All to”: every measured rate holds, so the limit is not known. "
+            f"Waits in the table are those at the rate within {TOLD_SECONDS:g} s, else at the lowest. "
             f"Load: {listed(dict.fromkeys(rows['load']))}."
         ),
         chart=chart(
@@ -103,7 +99,7 @@ def capacity(campaign: StudiedCampaign) -> Figure:
             # The darker shades of the ramp would hide the figures.
             shades=(0.05, 0.25, 0.6),
         ),
-        table=replace(table_of(told), caption=caption),
+        table=table_of(told),
     )
 
 
