@@ -204,6 +204,7 @@ def coverage(campaign: StudiedCampaign) -> Figure:
     for cell, covered in campaign.data.covered.items():
         if campaign.holds(*cell):
             states[cell] = Counter({name: getattr(covered, name) for name in COLOURS})
+    recorded = Counter(record.cell for record in campaign.records)
     total, rows = sum(states.values(), Counter()), []
     told: list[dict[str, Value]] = []
     for cell, numbers in states.items():
@@ -212,11 +213,14 @@ def coverage(campaign: StudiedCampaign) -> Figure:
             "Planned": str(numbers.total()),
         }
         line |= {name.capitalize(): str(numbers[name]) for name in COLOURS}
+        line["Records"] = str(recorded[cell])
+        is_repeated = recorded[cell] > numbers.total()
+        more = f" ({recorded[cell]} records)" if is_repeated else ""
         told.append(dict(line))
         for state, number in (+numbers).items():
             row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
             row |= {"group": state, "tip": line}
-            row |= {"column": state, "text": str(number)}
+            row |= {"column": state, "text": f"{number}{more}"}
             row["first"] = numbers["done"] - numbers.total()
             rows.append(row | {"colour": f"var(--sp-{COLOURS[state]})"})
     shown, _, note = placed(campaign, campaign.worded(pd.DataFrame(rows)), beside=False)
