@@ -27,7 +27,7 @@ from sparkpub.site.content import placeholder
 from sparkpub.site.figures import campaign as metrics
 from sparkpub.site.figures import others, said, speeds
 from sparkpub.site.figures.draw import Chart, Drawings
-from sparkpub.site.figures.figure import Figure, block_of
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.publication import Publication, slug
 from sparkpub.site.study import KEYS, StudiedCampaign
 
@@ -151,7 +151,7 @@ class Library:
             self.wanted[figure.key] = figure
             if self._drawings is not None:
                 self._drawings.want(figure.key, figure.chart)
-        return placeholder(figure.block)
+        return placeholder(figure.key)
 
     def add_later(self, key: str, chart: Chart) -> None:
         """Have drawn what is put into its pages as these are written."""
@@ -164,9 +164,9 @@ class Library:
         self.pictures.add(self._asked(name, campaign, part)[0])
         return self.place(name, campaign, **part)
 
-    def block(self, name: str, campaign: str | None = None, **part: str) -> str:
-        """The key of the placeholder of a figure that there is, which is not made for that."""
-        return block_of(self._asked(name, campaign, part)[0])
+    def named(self, name: str, campaign: str | None = None, **part: str) -> str:
+        """The placeholder of a figure that there is, which is not made for that."""
+        return placeholder(self._asked(name, campaign, part)[0])
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
         """A figure by name, with its title and the findings that touch it."""

@@ -58,7 +58,7 @@ def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:
     assert "±2 %" in figure.sample
     body = figure.table.rows
     assert body[0][2] == "8 and 8"
-    assert str(body[2][6]).startswith("replicates. The mean over 2 machines")
+    assert str(body[2][6]).startswith("replicates. Over 2 machines the mean is higher")
 
 
 def test_runs_are_held_against_the_mean_that_the_drawing_takes(

@@ -186,7 +186,7 @@ def test_two_environments_are_a_comparison_and_come_first(
     shown = [
         key
         for key, figure in library.wanted.items()
-        if placeholder(figure.block) in context["charts"]
+        if placeholder(figure.key) in context["charts"]
     ]
     assert shown == ["c-output-throughput-relative", "c-comparison"]
 
