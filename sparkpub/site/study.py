@@ -44,7 +44,11 @@ def worth(n: int, n_effective: float) -> str:
 
 def column(rows: pd.DataFrame, values: Iterable[Any]) -> "pd.Series[Any]":
     """Values of any type as a column beside these rows."""
-    return pd.Series(list(values), index=rows.index, dtype=object)
+    return pd.Series(
+        list(values),
+        index=rows.index,
+        dtype=object,
+    )
 
 
 def records(rows: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -148,7 +152,12 @@ class StudiedCampaign:
                     100 * (ratio - 1) for ratio in (ends[0], row.ratio, ends[1])
                 )
                 keys = (row.model, row.candidate, row.workload)
-                told = {"panel": metric.label, "value": value, "low": low, "high": high}
+                told = {
+                    "panel": metric.label,
+                    "value": value,
+                    "low": low,
+                    "high": high,
+                }
                 told |= {"verdict": row.verdict, "p_adjusted": row.p_adjusted}
                 told |= {"place": place, "rank": RANKS.get(row.verdict, 1)}
                 told |= {"size": -abs(value)}
@@ -194,6 +203,11 @@ class StudiedCampaign:
         return [
             row for row in rows if self.holds(row.model, row.candidate, row.workload)
         ]
+
+    def compared_in_percent(self, metric: Metric) -> list[TableRow]:
+        """Those on a scale with a true zero."""
+        rows = self.compared(metric)
+        return [row for row in rows if row.difference_percent is not None]
 
     @cached_property
     def _runs(self) -> pd.DataFrame:

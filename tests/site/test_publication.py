@@ -1,5 +1,6 @@
 """Which metrics lead a campaign, and what its cells are called."""
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -60,45 +61,55 @@ def headlines(campaign: CampaignData, options: SiteOptions) -> list[str]:
     return [metric.name for metric in publication.headlines(campaign)]
 
 
-def test_a_metric_of_ones_own_leads_and_no_sensor_pushes_it_out(
+OWN = MetricValue(
+    value=1.0, unit="points", source="report", direction="neither", label="Score"
+)
+MEASURED = (
+    *("output_throughput_tok_s", "request_latency_p50_ms", "ttft_p50_ms"),
+    *("kv_cache_gib", "tpot_p50_ms", "peak_memory_gib"),
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "primary", "first"),
+    [
+        # No sensor pushes out a metric of one's own.
+        ({**known(*SAMPLED, source="sampler"), "score": OWN}, (), ["score", *SAMPLED]),
+        # The matrix names what leads in its own order; mean power has no place among the first without it.
+        (
+            known("output_throughput_tok_s", "tpot_p50_ms")
+            | known(*SAMPLED, source="sampler"),
+            ("tpot_p50_ms", "gpu_power_mean_watt"),
+            ["tpot_p50_ms", "gpu_power_mean_watt", "output_throughput_tok_s"],
+        ),
+        # Where nothing leads the first metrics do.
+        (
+            known("weights_gib", "startup_seconds"),
+            (),
+            ["weights_gib", "startup_seconds"],
+        ),
+    ],
+)
+def test_what_leads_a_campaign(
+    values: dict[str, MetricValue],
+    primary: tuple[str, ...],
+    first: list[str],
     options: SiteOptions,
 ) -> None:
-    own = MetricValue(
-        value=1.0, unit="points", source="report", direction="neither", label="Score"
-    )
-    found = headlines(
-        a_campaign({**known(*SAMPLED, source="sampler"), "score": own}), options
-    )
-    assert found == ["score", *SAMPLED]
+    found = headlines(a_campaign(values, primary), options)
+    assert found[: len(first)] == first
+    assert len(set(found)) == len(found)
 
 
 def test_metrics_of_the_workload_go_before_what_the_sampler_saw(
     options: SiteOptions,
 ) -> None:
     """The rank of the temperature is before that of no metric of the workload, and it comes last all the same."""
-    measured = ("output_throughput_tok_s", "request_latency_p50_ms", "ttft_p50_ms")
-    more = ("kv_cache_gib", "tpot_p50_ms", "peak_memory_gib")
-    values = known(*SAMPLED, source="sampler") | known(*measured, *more)
+    values = known(*SAMPLED, source="sampler") | known(*MEASURED)
     found = headlines(a_campaign(values), options)
-    assert set(found) == {*measured, *more}
+    assert set(found) == set(MEASURED)
     assert len(found) == LEADING
     assert found[0] == "output_throughput_tok_s"
-
-
-def test_the_matrix_names_what_leads_in_its_own_order(options: SiteOptions) -> None:
-    """Mean power has no place among the first, unless the matrix says so."""
-    primary = ("tpot_p50_ms", "gpu_power_mean_watt")
-    values = known("output_throughput_tok_s", "tpot_p50_ms") | known(
-        *SAMPLED, source="sampler"
-    )
-    found = headlines(a_campaign(values, primary), options)
-    assert found[:3] == [*primary, "output_throughput_tok_s"]
-    assert found.count("gpu_power_mean_watt") == 1
-
-
-def test_where_nothing_leads_the_first_metrics_do(options: SiteOptions) -> None:
-    found = headlines(a_campaign(known("weights_gib", "startup_seconds")), options)
-    assert found == ["weights_gib", "startup_seconds"]
 
 
 @pytest.mark.parametrize(
@@ -116,16 +127,9 @@ def test_a_cell_is_called_by_what_differs(
     label: str,
 ) -> None:
     runs = []
-    for model in models:
-        for environment in environments:
-            for workload in workloads:
-                record = a_record(
-                    run_id=f"c-{environment}_{model}_{workload}",
-                    model=model,
-                    environment=environment,
-                    workload=workload,
-                )
-                runs.append(Stored(record, Path("c/r.json")))
+    for cell in itertools.product(models, environments, workloads):
+        keys = dict(zip(("model", "environment", "workload"), cell, strict=True))
+        runs.append(Stored(a_record(run_id="-".join(cell), **keys), Path("c/r.json")))
     campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(runs))
     names = Names(Dataset(Path(), {"c": campaign}))
     assert cell_label(names, campaign, ("m", "e", "w")) == label

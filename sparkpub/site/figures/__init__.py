@@ -1,1 +1,1 @@
-"""Figures: a chart with its rows, its sentence and its table. A kind of figure is one module and a line in `kinds`."""
+"""Figures: a chart with its rows, its sentence and its table. A kind is a function, and a line in `library`."""

@@ -9,9 +9,9 @@ from sparkpub.record.text import counted, outward, percent
 from sparkpub.review.names import told_apart
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.sweeps import Axis
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures import said, shapes
-from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value, chart, table_of
 from sparkpub.site.figures.theme import axis_title, metric_title
 from sparkpub.site.study import KEYS, StudiedCampaign, cells_of, column, records
@@ -24,6 +24,7 @@ FEWEST_STEPS = 6
 """Of a metric's last digit that an axis spans at least: it would spread the rounding errors of equal values."""
 MOST_BEYOND = 1.3
 """An axis of bars ends at the latest at so many times the largest mean: the interval of two runs can be ten times."""
+DIFFERENCE = "Difference in % of the baseline"
 WHISKER = 1.5
 """A box's lines reach to the last run within so many times the distance of its quartiles (Tukey 1977)."""
 
@@ -94,11 +95,15 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """
     sides = ["model", "workload"]
     pairs = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
-    compared = pd.DataFrame({(row.model, row.workload) for row in pairs}, columns=sides)
-    runs = campaign.runs(metric).merge(compared)
+    compared = sorted({(row.model, row.workload) for row in pairs})
+    runs = campaign.runs(metric).merge(pd.DataFrame(compared, columns=sides))
     is_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
     means = runs[is_baseline].groupby(sides)["value"].mean().rename("base")
-    runs = runs.join(means, on=sides, how="inner").assign(kind="run")
+    runs = runs.join(
+        means,
+        on=sides,
+        how="inner",
+    ).assign(kind="run")
     runs["first"] = _first(metric, runs)
     runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
     for tip, share in zip(runs["tip"], runs["value"], strict=True):
@@ -120,7 +125,6 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
             title=f"% from {sentences.mean_of(campaign.baseline)}",
             groups=groups,
             band=margin,
-            shared=True,
         ),
         table=Table(("Cell", "n", "Least", "Mean", "Most"), told),
         sample=_sample(campaign, metric, f" The band is ±{margin:g} %.{more}", runs),
@@ -171,27 +175,26 @@ def comparison(campaign: StudiedCampaign) -> Figure:
         note += f" {len(drawn)} of {len(rows)} are drawn, the largest differences first; the table has all."
     return Figure(
         says=said.verdicts(rows, campaign.baseline, margin),
-        chart=difference_chart(drawn, margin),
+        chart=chart(
+            shapes.forest,
+            drawn,
+            title=DIFFERENCE,
+            band=margin,
+        ),
         table=table_of(told),
         sample=note,
-    )
-
-
-def difference_chart(rows: pd.DataFrame, margin: float) -> Chart:
-    """Differences in per cent of the baseline, by metric. One without an interval keeps its place among the others."""
-    low, high = (rows[end].fillna(rows["value"]) for end in ("low", "high"))
-    title = "Difference in % of the baseline"
-    return chart(
-        shapes.forest, rows.assign(low=low, high=high), title=title, band=margin
     )
 
 
 def along(campaign: StudiedCampaign, metric: Metric, axis: Axis) -> Figure:
     """`output-throughput-sweep`, `-by-depth` and the like: a metric along what a campaign varies."""
     found = said.curves(campaign, axis, metric)
-    # Of too many lines those of the load that was measured most, so that they compare.
-    alike = Counter(curve.line.held for curve in found)
-    best = sorted(found, key=lambda curve: -alike[curve.line.held])[:MOST_LINES]
+    alike, best = Counter(curve.line.held for curve in found), found
+    if len(found) > MOST_LINES:
+        # Those of the load that was measured most, so that they compare.
+        ((load, number),) = alike.most_common(1)
+        same = [each for each in found if number == 1 or each.line.held == load]
+        best = same[:MOST_LINES]
     # In the campaign's order, so that a line has one colour whatever the metric.
     shown = [line for line in campaign.lines if any(line is one.line for one in best)]
     parts = [campaign.lines[line].split(", ") for line in shown]
@@ -240,8 +243,8 @@ def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
     half = cells["trend_slope"] * (cells["n"] - 1) / 2
     begin = cells.assign(x=cells["runs"].str[0].map(places), value=cells["p50"] - half)
     end = cells.assign(x=cells["runs"].str[-1].map(places), value=cells["p50"] + half)
-    trends = pd.concat([begin, end]).assign(kind="mean")
-    rows = pd.concat([trends, runs.assign(kind="run", x=runs["number"])])
+    ends = pd.concat([begin, end]).assign(kind="mean")
+    rows = pd.concat([ends, runs.assign(kind="run", x=runs["number"])])
     groups = list(dict.fromkeys(rows["cell"]))
     return Figure(
         says=said.drift(campaign, metric) or _headline(campaign, metric),
@@ -258,10 +261,10 @@ def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
     )
 
 
-def has_order(campaign: StudiedCampaign, metric: Metric) -> bool:
-    """Whether a cell has runs enough for a line."""
+def trends(campaign: StudiedCampaign, metric: Metric) -> list[TableRow]:
+    """The cells with runs enough for a line through them."""
     cells = campaign.statistics(metric)
-    return any(cell.trend_slope is not None and cell.n > 2 for cell in cells)
+    return [cell for cell in cells if cell.trend_slope is not None and cell.n > 2]
 
 
 def against(campaign: StudiedCampaign, up: Metric, across: Metric) -> Figure:

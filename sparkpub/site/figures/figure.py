@@ -38,7 +38,6 @@ class Table:
 
     head: tuple[str, ...]
     rows: Sequence[Sequence[Value]]
-    caption: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ Figures of models and of the whole site are asked for by their pages.
 """
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
@@ -23,7 +23,6 @@ from sparkpub.record.metrics import Metric
 from sparkpub.review import sweeps
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import runs_of
-from sparkpub.review.sweeps import Axis
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import campaign as metrics
 from sparkpub.site.figures import others, said, speeds
@@ -47,84 +46,65 @@ class Offer(NamedTuple):
     """Whose findings it shows; those of all metrics where it is of several."""
 
 
-Offers = Iterator[tuple[str, Offer]]
-
-
-def of_metric(campaign: StudiedCampaign, metric: Metric) -> Offers:
-    """The figures of a metric by name."""
-
-    def offer(
-        ending: str, title: str, make: Callable[..., Figure], **more: Axis
-    ) -> tuple[str, Offer]:
-        made = partial(make, metric=metric, **more)
-        return f"{slug(metric.name)}{ending}", Offer(metric.label + title, made, metric)
-
-    yield offer("", ": every run", metrics.every_run)
-    if campaign.statistics(metric):
-        yield offer("-box", ": how runs spread", metrics.box)
-        yield offer("-bars", ": means", metrics.bars)
-    if metrics.has_order(campaign, metric):
-        yield offer("-order", " in run order", metrics.in_order)
-    for axis in sweeps.AXES:
-        for curve in said.curves(campaign, axis, metric)[:1]:
-            title, ending = f" against {curve.line.word}", f"-{ENDINGS[axis.name]}"
-            yield offer(ending, title, metrics.along, axis=axis)
-    compared = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
-    if any(row.difference_percent is not None for row in compared):
-        title = f": every run against {runs_of(campaign.baseline)}"
-        yield offer("-relative", title, metrics.relative)
-    for up in campaign.site.metrics(campaign.data):
-        if up is not metric:
-            title = f"{up.label} against {metric.within_sentence}"
-            make = partial(metrics.against, up=up, across=metric)
-            yield f"{slug(up.name)}-against-{slug(metric.name)}", Offer(title, make)
-
-
+OF_METRIC = (
+    ("", ": every run", metrics.every_run, StudiedCampaign.statistics),
+    ("-box", ": how runs spread", metrics.box, StudiedCampaign.statistics),
+    ("-bars", ": means", metrics.bars, StudiedCampaign.statistics),
+    ("-order", " in run order", metrics.in_order, metrics.trends),
+    (
+        "-relative",
+        ": every run against {}",
+        metrics.relative,
+        StudiedCampaign.compared_in_percent,
+    ),
+)
+"""The figures of a metric: the end of its name and of its title (with the baseline), its maker, and what it needs some
+of."""
 OF_CAMPAIGN = (
     (
         "pareto-front",
         "Throughput of the machine against the speed of each user",
-        speeds.users_of,
         speeds.users,
+        speeds.users_of,
     ),
     (
         "capacity",
         "Capacity: requests per second within limits of the time to first token and per output token",
-        others.capacities,
         others.capacity,
+        others.capacities,
     ),
     (
         "memory-bandwidth",
         "One user: tokens per second against the weights read for each",
-        others.bandwidths,
         others.bandwidth,
+        others.bandwidths,
     ),
     (
         "comparison",
         "Difference from {}, metric by metric",
-        attrgetter("differences"),
         metrics.comparison,
+        attrgetter("differences"),
     ),
     (
         "effect-per-machine",
         "Difference from {} on each machine",
-        others.effects,
         others.per_machine,
+        others.effects,
     ),
     (
         "coverage",
         "Planned and completed runs",
-        attrgetter("cells_here"),
         others.coverage,
+        attrgetter("cells_here"),
     ),
     (
         "gpu-utilisation",
         "GPU utilisation over time",
-        others.busy_runs,
         others.utilisation,
+        others.busy_runs,
     ),
 )
-"""The figures that are not of one metric: name, title (with the baseline), what it needs some of, and its maker."""
+"""The figures that are not of one metric: name, title, maker, and what each needs some of."""
 
 
 class Library:
@@ -154,8 +134,7 @@ class Library:
 
         Raises SiteError naming what there is where the figure, the campaign or the part does not exist.
         """
-        key, cut, offer = self._asked(name, campaign, part)
-        return self.add(self.wanted.get(key) or _made(key, cut, offer))
+        return self.add(self.figure(name, campaign, **part))
 
     def place_known(
         self, campaign: CampaignData, names: Iterable[str], **part: str
@@ -190,8 +169,12 @@ class Library:
         return placeholder(self._asked(name, campaign, part)[0])
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
-        """A figure by name."""
-        return _made(*self._asked(name, campaign, part))
+        """A figure by name, with its title and the findings that touch it."""
+        key, cut, offer = self._asked(name, campaign, part)
+        if key in self.wanted:
+            return self.wanted[key]
+        flags = cut.flags(offer.metric)
+        return replace(offer.make(cut), key=key, title=offer.title, flags=flags)
 
     def _asked(
         self,
@@ -223,13 +206,29 @@ class Library:
 
     def _makers(self, campaign: str, **part: str) -> Mapping[str, Offer]:
         cut = self.campaign(campaign, **part)
+        known, baseline = self.publication.metrics(cut.data), runs_of(cut.baseline)
         found: dict[str, Offer] = {}
-        for metric in self.publication.metrics(cut.data):
-            found |= of_metric(cut, metric)
-        baseline = runs_of(cut.baseline)
-        for name, title, shown, make in OF_CAMPAIGN:
-            if len(shown(cut)):
-                found[name] = Offer(title.format(baseline), make)
+        for metric in known:
+            name = slug(metric.name)
+            for ending, title, make, needed in OF_METRIC:
+                if len(needed(cut, metric)):
+                    called = metric.label + title.format(baseline)
+                    made = partial(make, metric=metric)
+                    found[name + ending] = Offer(called, made, metric)
+            for axis in sweeps.AXES:
+                for curve in said.curves(cut, axis, metric)[:1]:
+                    called = f"{metric.label} against {curve.line.word}"
+                    made = partial(metrics.along, metric=metric, axis=axis)
+                    ending = ENDINGS[axis.name]
+                    found[f"{name}-{ending}"] = Offer(called, made, metric)
+            for up in known:
+                called = f"{up.label} against {metric.within_sentence}"
+                made = partial(metrics.against, up=up, across=metric)
+                if up is not metric:
+                    found[f"{slug(up.name)}-against-{name}"] = Offer(called, made)
+        for name, title, of_campaign, some in OF_CAMPAIGN:
+            if len(some(cut)):
+                found[name] = Offer(title.format(baseline), of_campaign)
         return found
 
     def _campaign(self, name: str, **part: str) -> StudiedCampaign:
@@ -242,13 +241,3 @@ class Library:
         raise SiteError(
             f"no cell of campaign {name} is {wrong}", remedy="see sparkpub values"
         )
-
-
-def _made(
-    key: str,
-    campaign: StudiedCampaign,
-    offer: Offer,
-) -> Figure:
-    """The figure under its key, with its title and the findings that touch it."""
-    flags = campaign.flags(offer.metric)
-    return replace(offer.make(campaign), key=key, title=offer.title, flags=flags)

@@ -1,15 +1,13 @@
 """The figures of a campaign that are not of one metric."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sparkpub.plan import coverage as plan_coverage
-from sparkpub.record.errors import CollectError
 from sparkpub.record.store import Stored
 from sparkpub.record.text import (
     between,
@@ -19,6 +17,7 @@ from sparkpub.record.text import (
     percent,
     rounded,
 )
+from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables.bandwidths import UNKNOWN
@@ -27,9 +26,10 @@ from sparkpub.review.tables.capacities import (
     TOLD_SECONDS,
     in_order,
 )
+from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site.figures import said, shapes
-from sparkpub.site.figures.campaign import difference_chart, placed
+from sparkpub.site.figures.campaign import DIFFERENCE, placed
 from sparkpub.site.figures.figure import Entry, Figure, Value, chart, plain, table_of
 from sparkpub.site.figures.telemetry import read
 from sparkpub.site.publication import run_address
@@ -83,16 +83,13 @@ def capacity(campaign: StudiedCampaign) -> Figure:
         told.append(line | {"Note": last["note"] or "", "Rates measured": rates})
     tips = column(rows, [told[rank] for rank in rows["rank"]])
     all_hold = "all to " + rows["rate"].map("{:g}".format)
-    caption = (
-        f"Requests per second; from “{next(iter(_WAITS))}” on at the rate within {TOLD_SECONDS:g} s, "
-        "else at the lowest"
-    )
     return Figure(
         says=said.capacity(rows),
         sample=(
             "The highest arrival rate measured at which 95 % of the first tokens come within the limit, 95 % of the "
             f"times per output token are at most {LIMIT_TPOT_MS:g} ms, at most 1 % of the requests fail, and every "
             "lower rate holds, too. “All to”: every measured rate holds, so the limit is not known. "
+            f"Waits in the table are those at the rate within {TOLD_SECONDS:g} s, else at the lowest. "
             f"Load: {listed(dict.fromkeys(rows['load']))}."
         ),
         chart=chart(
@@ -102,7 +99,7 @@ def capacity(campaign: StudiedCampaign) -> Figure:
             # The darker shades of the ramp would hide the figures.
             shades=(0.05, 0.25, 0.6),
         ),
-        table=replace(table_of(told), caption=caption),
+        table=table_of(told),
     )
 
 
@@ -122,7 +119,11 @@ def bandwidths(campaign: StudiedCampaign) -> pd.DataFrame:
     rows["name"] = [names.build(campaign.data.name, *build) for build in builds]
     rows["x"] = rows["bytes_per_token"] / GIGA
     rows["value"], rows["group"] = rows["output_throughput_tok_s"], rows["weights"]
-    return rows.sort_values("share_percent", ascending=False, kind="stable")
+    return rows.sort_values(
+        "share_percent",
+        ascending=False,
+        kind="stable",
+    )
 
 
 def bandwidth(campaign: StudiedCampaign) -> Figure:
@@ -185,77 +186,50 @@ def _of_build(row: Mapping[str, Any]) -> dict[str, str]:
 # ---- Coverage --------------------------------------------------------------------------------------------------------
 
 
-SIGNS = {
-    "done": ("●", "good"),
-    "failed": ("×", "bad"),
-    "quarantined": ("◘", "warn"),
-    "missing": ("○", "fg2"),
+COLOURS = {
+    "done": "good",
+    "failed": "bad",
+    "quarantined": "warn",
+    "missing": "fg2",
 }
-"""State of a planned run to its sign and its colour."""
+"""State of planned runs to its colour."""
 
 
 def coverage(campaign: StudiedCampaign) -> Figure:
-    """`coverage`: a sign for each planned or recorded iteration of a cell, on each machine where machines repeat it."""
-    rows = _slots(campaign)
+    """`coverage`: how many planned runs of each cell are in which state. Where no matrix says what was planned, those
+    that are there are all."""
+    states = {cell: Counter[str]() for cell in campaign.cells_here}
+    for record in campaign.records:
+        states[record.cell]["done" if record.status == "ok" else "failed"] += 1
+    for cell, covered in campaign.data.covered.items():
+        if campaign.holds(*cell):
+            states[cell] = Counter({name: getattr(covered, name) for name in COLOURS})
+    recorded = Counter(record.cell for record in campaign.records)
+    total, rows = sum(states.values(), Counter()), []
     told: list[dict[str, Value]] = []
-    for (cell, machine), mine in rows.groupby(["cell", "machine"], sort=False):
-        line: dict[str, Value] = {"Cell": str(cell)}
-        if machine:
-            line["Machine"] = str(machine)
-        signs = mine["column"].astype(str) + " " + mine["text"]
-        told.append(line | {"Iterations": list(map(Entry, signs, mine["href"]))})
-    is_done = rows["group"] == "done"
-    share = is_done.groupby([rows[key] for key in KEYS]).transform("mean")
-    shown, _, note = placed(campaign, rows.assign(first=share), beside=False)
-    on = shown["machine"]
-    shown["name"] += on.where(on == "", ", " + on)
-    legend = ", ".join(f"{sign} {state}" for state, (sign, _) in SIGNS.items())
+    for cell, numbers in states.items():
+        line: dict[str, str] = {
+            "Cell": campaign.cells_here[cell],
+            "Planned": str(numbers.total()),
+        }
+        line |= {name.capitalize(): str(numbers[name]) for name in COLOURS}
+        line["Records"] = str(recorded[cell])
+        is_repeated = recorded[cell] > numbers.total()
+        more = f" ({recorded[cell]} records)" if is_repeated else ""
+        told.append(dict(line))
+        for state, number in (+numbers).items():
+            row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
+            row |= {"group": state, "tip": line}
+            row |= {"column": state, "text": f"{number}{more}"}
+            row["first"] = numbers["done"] - numbers.total()
+            rows.append(row | {"colour": f"var(--sp-{COLOURS[state]})"})
+    shown, _, note = placed(campaign, campaign.worded(pd.DataFrame(rows)), beside=False)
     return Figure(
-        says=said.coverage(list(rows["group"])),
-        sample=f"{legend.capitalize()}.{note}",
-        chart=chart(shapes.grid, shown, across="Iteration"),
+        says=said.coverage(total),
+        sample=f"Numbers are runs.{note}",
+        chart=chart(shapes.grid, shown, across="State"),
         table=table_of(told),
     )
-
-
-def _slots(campaign: StudiedCampaign) -> pd.DataFrame:
-    """Every planned or recorded iteration, by cell and machine where each machine repeats the campaign: the words of
-    its cell, `machine`, `column` (the iteration), `group` (its state), `text` (the sign of that) and `colour`, `href`,
-    `tip`.
-
-    Where no matrix says what was planned, or one that was changed after a run, those that are there are all: the check
-    `not-as-requested` says so.
-    """
-    data = campaign.data
-    states: dict[tuple[Cell, str, int], str] = {}
-    with suppress(CollectError):
-        if data.matrix is not None:
-            planned = plan_coverage.states(data.matrix, data.records, data.quarantined)
-            for run, is_there in planned.items():
-                states[run.cell, run.machine or "", run.iteration] = is_there
-    are_repeated = any(machine for _, machine, _ in states)
-    addresses: dict[tuple[Cell, str, int], str] = {}
-    for stored in data.runs:
-        record = stored.record
-        machine = (record.machine.id or "") if are_repeated else ""
-        slot = record.cell, machine, record.iteration
-        addresses.setdefault(slot, run_address(stored))
-        states.setdefault(slot, "done" if record.status == "ok" else "failed")
-    machines = machine_names(campaign, [data.name]) if are_repeated else {}
-    found = []
-    for slot, state in states.items():
-        cell, machine, iteration = slot
-        if not campaign.holds(*cell):
-            continue
-        group = state.replace("retry", "missing")
-        sign, colour = SIGNS[group]
-        tip = {"cell": campaign.cells_here[cell], "iteration": str(iteration)}
-        tip |= {"machine": machines.get(machine, ""), "state": group}
-        row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
-        row |= {"machine": tip["machine"], "column": iteration, "group": group}
-        row |= {"text": sign, "colour": f"var(--sp-{colour})", "tip": tip}
-        found.append(row | {"href": addresses.get(slot, "")})
-    return campaign.worded(pd.DataFrame(found))
 
 
 # ---- Utilisation -----------------------------------------------------------------------------------------------------
@@ -295,7 +269,11 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
             }
             for row in records(stretches)
         ]
-        rows = stretches.assign(first=-mean, href=address, tip=column(stretches, tips))
+        rows = stretches.assign(
+            first=-mean,
+            href=address,
+            tip=column(stretches, tips),
+        )
         rows[KEYS] = run.record.cell
         found.append(rows)
     rows = campaign.worded(pd.concat(found, ignore_index=True))
@@ -344,102 +322,107 @@ def busy(stored: Stored) -> pd.DataFrame:
 ALL = "all together"
 ID_LETTERS = 6
 """Of a machine's id, enough to tell a few machines apart."""
-SIDES = ["model", "workload", "baseline", "candidate", "metric"]
-"""What a comparison is of."""
 
 
-def machine_names(
-    campaign: StudiedCampaign, campaigns: Sequence[str]
-) -> dict[str, str]:
-    """Id of a machine to what readers call it: its kind and the first letters of the id."""
-    names = {}
-    for name in campaigns:
-        for record in campaign.site.dataset.campaign(name).records:
-            machine = record.machine.id or ""
-            kind = (
-                setup_of(record).machine_in_short if record.machine.kind else "machine"
-            )
-            names[machine] = f"{kind} {machine[:ID_LETTERS]}".strip()
-    return names
+def _pair(row: TableRow) -> tuple[str, ...]:
+    """What a comparison is of."""
+    return row.model, row.workload, row.baseline, row.candidate, row.metric
 
 
-def effects(campaign: StudiedCampaign) -> pd.DataFrame:
-    """The leading comparisons on each machine, in per cent of its own baseline, and for all together (`over`): `panel`,
-    `name`, `value, low, high` (95 %), `verdict`, `machine`, and of all together the columns of `replications`."""
-    campaigns = campaign.site.joined(campaign.data)
-    measured, together = campaign.site.results.over(campaigns)
-    metrics = campaign.site.headlines(campaign.data)
-    labels = {metric.name: metric.label for metric in metrics}
-    is_shown = (together["effect_unit"] == "%") & together["metric"].isin(labels)
-    whole = together[is_shown].astype(object)
-    if whole.empty:
-        return whole
-    ends = {"effect": "value", "ci95_effect_low": "low", "ci95_effect_high": "high"}
-    whole = whole.rename(columns=ends).assign(over=True, called=ALL)
-    pairs = whole[SIDES].assign(pair=range(len(whole)))
-    pairs["place"] = pairs["metric"].map(list(labels).index)
-    machines = machine_names(campaign, campaigns)
-    called = measured["machine"].astype(object).map(machines)
-    if len(campaigns) > 1:
-        called += ", " + measured["campaign"].astype(str)
-    base = measured["mean_baseline"].abs()
-    each = measured.astype(object).assign(
-        over=False,
-        called=called,
-        value=measured["difference_percent"],
-        low=100 * measured["ci95_difference_low"] / base,
-        high=100 * measured["ci95_difference_high"] / base,
-    )
-    rows = pd.concat([each, whole]).merge(pairs, on=SIDES)
-    rows = rows.sort_values(["place", "pair", "over"], kind="stable").infer_objects()
-    rows["name"], rows["panel"] = rows["called"], rows["metric"].map(labels)
-    if len(whole.drop_duplicates(SIDES[:-1])) > 1:
-        rows["name"] = rows["model"] + " (" + rows["workload"] + "), " + rows["called"]
-    rows["environment"], rows["campaign"] = rows["candidate"], campaign.data.name
-    return campaign.part(rows)
+def effects(campaign: StudiedCampaign) -> list[tuple[TableRow, list[TableRow]]]:
+    """The leading comparisons over several machines or sessions, in per cent, each with those of single machines."""
+    measured, together = campaign.site.results.over(campaign.site.joined(campaign.data))
+    by_pair = grouped(table_rows(measured), _pair)
+    by_metric = grouped(table_rows(together), attrgetter("metric"))
+    leading = campaign.site.headlines(campaign.data)
+    return [
+        (row, by_pair[_pair(row)])
+        for metric in leading
+        for row in by_metric.get(metric.name, ())
+        if row.effect_unit == "%"
+        and campaign.holds(row.model, row.candidate, row.workload)
+    ]
 
 
 def per_machine(campaign: StudiedCampaign) -> Figure:
     """`effect-per-machine`: whether the leading metrics show the same on every machine, or in each session."""
-    rows, margin = effects(campaign), campaign.data.margin_percent
-    told = [_of_machine(row) for row in records(rows)]
-    rows = rows.assign(tip=column(rows, told))
-    is_of_all = rows["over"].astype(bool)
-    known = campaign.site.metrics(campaign.data)
-    metrics = {metric.name: metric.within_sentence for metric in known}
-    sessions = rows.loc[~is_of_all, "machine"].nunique()
+    found, margin = effects(campaign), campaign.data.margin_percent
+    metrics = {each.name: each for each in campaign.site.metrics(campaign.data)}
+    are_several = len({_pair(row)[:-1] for row, _ in found}) > 1
+    rows: list[dict[str, Any]] = []
+    for whole, each in found:
+        of = f"{whole.model} ({whole.workload}), " if are_several else ""
+        about = {"model": whole.model, "environment": whole.candidate}
+        about |= {"workload": whole.workload, "panel": metrics[whole.metric].label}
+        for row in each:
+            share = 100 / abs(row.mean_baseline)
+            ends = row.ci95_difference
+            shown = _told(
+                about["panel"],
+                of + _session_name(campaign, row),
+                f"{row.n_baseline} and {row.n_candidate}",
+                row.difference_percent,
+                ends and [share * end for end in ends],
+                row.verdict,
+            )
+            rows.append(about | shown)
+        why = f"{whole.replication}. {whole.why}"
+        shown = _told(
+            about["panel"], of + ALL, "", whole.effect, whole.ci95_effect, whole.verdict
+        )
+        shown["tip"]["Between machines"] = why
+        rows.append(about | shown)
+    sessions = {(row.campaign, row.machine) for _, each in found for row in each}
     return Figure(
-        says=said.replication(rows[is_of_all], metrics, sessions),
+        says=said.replication([row for row, _ in found], metrics, sessions),
         sample=(
             f"Lines are 95 % intervals; inside the band of ±{margin:g} % two environments are equivalent. "
             f"The interval of “{ALL}” holds for machines like these."
         ),
-        chart=difference_chart(rows, margin),
-        table=table_of(told),
+        chart=chart(
+            shapes.forest,
+            rows,
+            title=DIFFERENCE,
+            band=margin,
+        ),
+        table=table_of([row["tip"] for row in rows]),
     )
 
 
-def _of_machine(row: Mapping[str, Any]) -> dict[str, str]:
-    """A comparison on one machine or on all together, for the table."""
-    number = between_machines = ""
-    if row["over"]:
-        between_machines = f"{row['replication']}. {row['why']}"
-    else:
-        number = f"{row['n_baseline']:.0f} and {row['n_candidate']:.0f}"
-    return {
-        "Metric": row["panel"],
-        "Machine": row["name"],
-        "n": number,
-        "Difference": percent(row["value"], 2),
-        "95 % interval": _ends(row["low"], row["high"]) or "none",
-        "Verdict": row["verdict"],
-        "Between machines": between_machines,
+def _session_name(campaign: StudiedCampaign, row: TableRow) -> str:
+    """What readers call a machine: its kind and the first letters of its id; and the campaign where it is another."""
+    records = campaign.site.dataset.campaign(row.campaign).records
+    record = next(each for each in records if each.machine.id == row.machine)
+    kind = setup_of(record).machine_in_short if record.machine.kind else "machine"
+    name = f"{kind} {row.machine[:ID_LETTERS]}"
+    return name if row.campaign == campaign.data.name else f"{name}, {row.campaign}"
+
+
+def _told(
+    panel: str,
+    name: str,
+    n: str,
+    value: float,
+    ends: Sequence[float] | None,
+    verdict: str,
+) -> dict[str, Any]:
+    """A comparison on one machine or on all together, for chart and table."""
+    interval, (low, high) = "none", ends or (value, value)
+    if ends:
+        interval = " to ".join(percent(end, 2) for end in outward(low, high, 2))
+    tip = {
+        "Metric": panel,
+        "Machine": name,
+        "n": n,
+        "Difference": percent(value, 2),
+        "95 % interval": interval,
+        "Verdict": verdict,
+        "Between machines": "",
     }
-
-
-def _ends(low: float | None, high: float | None) -> str:
-    """`−0.61 % to +0.52 %`; empty where there is no interval."""
-    if low is None or high is None:
-        return ""
-    below, above = outward(low, high, 2)
-    return f"{percent(below, 2)} to {percent(above, 2)}"
+    row = {
+        "name": name,
+        "value": value,
+        "low": low,
+        "high": high,
+    }
+    return row | {"verdict": verdict, "tip": tip}

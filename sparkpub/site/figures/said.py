@@ -1,9 +1,10 @@
 """What figures say in a sentence: how far, in which direction, of how many, and what is not known."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 import pandas as pd
 
@@ -28,7 +29,7 @@ from sparkpub.review.sweeps import SHOWS_A_SHAPE, Axis, Line
 from sparkpub.review.tables.capacities import LIMITS, NOT_RANKED, TOLD_SECONDS
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
-from sparkpub.site.study import StudiedCampaign, records
+from sparkpub.site.study import StudiedCampaign
 
 FOLD = 2
 """From this factor on growth is told in multiples, below in per cent."""
@@ -92,7 +93,7 @@ def growing(metric: Metric, found: Sequence[Curve]) -> str:
     if len(found) > 1:
         alike = [each for each in grown if each.shape == shape]
         text = f"{metric.subject} {_verb(alike)} with {line.word}"
-        if shape != "level":
+        if shape == "grows":
             most = max(found, key=Curve.last)
             text += f", up to {metric.told(most.last())} ({most.name})"
         if len(alike) < len(found):
@@ -167,38 +168,36 @@ _REPLICATIONS = {
 """What machines show together, and how a sentence says it."""
 
 
-def replication(rows: pd.DataFrame, metrics: Mapping[str, str], sessions: int) -> str:
+def replication(
+    rows: Sequence[TableRow], metrics: Mapping[str, Metric], sessions: Collection[Any]
+) -> str:
     """`3 comparisons over 2 machines: 1 replicated (median time per output token), 2 undecided (at most 3.2 %: output
-    throughput and request latency).`
-
-    `rows` are those over all machines, `metrics` has each metric as it stands within a sentence, `sessions` is how many
-    machines were measured.
-    """
+    throughput and request latency).` `rows` are those over all of the sessions."""
     parts = []
     for word, said in _REPLICATIONS.items():
-        mine = rows[rows["replication"] == word]
-        if mine.empty:
+        mine = [row for row in rows if row.replication == word]
+        if not mine:
             continue
-        named = dict.fromkeys(metrics[name] for name in mine["metric"])
-        names = listed(named) if len(named) <= sentences.MOST_NAMES else "several"
-        if word == "undecided" and mine["low"].notna().all():
-            names = f"{sentences.at_most(_bound(mine))}: {names}"
-        parts.append(f"{len(mine)} {said} ({names})")
-    number = int(rows["machines"].max())
-    on = counted(number, "machine" if sessions == number else "session")
+        named = {metrics[row.metric].within_sentence: None for row in mine}
+        behind = []
+        if word == "undecided" and all(row.ci95_effect for row in mine):
+            behind = [sentences.at_most(max(map(_bound, mine)))]
+        if len(named) <= sentences.MOST_NAMES:
+            behind.append(listed(named))
+        parts.append(f"{len(mine)} {said} ({': '.join(behind)})")
+    number = max(row.machines for row in rows)
+    on = counted(number, "machine" if len(sessions) == number else "session")
     return f"{counted(len(rows), 'comparison')} over {on}: {', '.join(parts)}."
 
 
-def _bound(rows: pd.DataFrame) -> float:
-    """The farthest end of the 90 % intervals, of which each end is a bound of its side as everywhere; the lines are the
+def _bound(row: TableRow) -> float:
+    """The farther end of the 90 % interval, of which each end is a bound of its side as everywhere; the lines are the
     wider ones at 95 %."""
-    far = []
-    for row in records(rows):
-        wide, narrow = (
-            t_quantile(1 - tail, row["machines"] - 1) for tail in (ALPHA / 2, ALPHA)
-        )
-        far.append(abs(row["value"]) + narrow / wide * (row["high"] - row["low"]) / 2)
-    return float(max(far))
+    low, high = row.ci95_effect
+    df = row.machines - 1
+    narrower = t_quantile(1 - ALPHA, df) / t_quantile(1 - ALPHA / 2, df)
+    far: float = abs(row.effect) + narrower * (high - low) / 2
+    return far
 
 
 # ---- Order, capacity, coverage, users --------------------------------------------------------------------------------
@@ -263,13 +262,13 @@ def capacity(rows: pd.DataFrame) -> str:
     return f"Of {counted(len(rows), 'build')}, {', '.join(shown)}."
 
 
-def coverage(states: Sequence[str]) -> str:
+def coverage(states: Mapping[str, int]) -> str:
     """`All 100 runs done.`, `Of 100 runs: 98 done, 2 failed.`"""
-    runs, numbers = counted(len(states), "run"), Counter(states)
-    if len(numbers) == 1:
-        return f"All {runs} {states[0]}."
-    told = ", ".join(f"{number} {state}" for state, number in numbers.items())
-    return f"Of {runs}: {told}."
+    runs = counted(sum(states.values()), "run")
+    told = [(number, state) for state, number in states.items() if number]
+    if len(told) == 1:
+        return f"All {runs} {told[0][1]}."
+    return f"Of {runs}: {', '.join(f'{number} {state}' for number, state in told)}."
 
 
 def users(rows: pd.DataFrame, line: Line) -> str:

@@ -57,37 +57,44 @@ def dots(
     title: str,
     groups: Sequence[str] = (),
     band: float | None = None,
-    shared: bool = False,
     narrow: bool = False,
 ) -> Spec:
     """Runs lie below each other in order of `iteration`, in the strip of their group. A mean is a tick before the bar
     of its interval, and `least` and `most` are the ends of a box's whiskers. `band` is a margin around zero, in the
-    unit of the values. Panels have axes of their own unless these are `shared`."""
+    unit of the values. Panels have axes of their own unless they show a margin."""
     strips = max(len(groups), 1)
     step = max(34, 22 * strips)
     last = max((row.get("iteration", 0) for row in rows), default=0) + 1
     strip = f"max(indexof({list(groups)}, datum.group), 0)"
     within = f"isValid(datum.iteration) ? 0.35 + 0.3 * datum.iteration / {last} : 0.5"
     scale = alt.Scale(domain=[0, strips], zero=False)
-    place: Spec = {
-        "y": _names(rows, narrow, step, gap=0.2),
-        "yOffset": alt.YOffset("offset:Q", scale=scale),
-    }
+    base = layer().encode(
+        y=_names(rows, narrow, step, gap=0.2),
+        yOffset=alt.YOffset("offset:Q", scale=scale),
+    )
     # Of axes that panels do not share the title stands once, below all.
-    apart = "" if shared or len(_panels_of(rows)) < 2 else title
+    apart = title if band is None and len(_panels_of(rows)) > 1 else ""
     x = _across(None if apart else title)
-    means = _of("mean").encode(**place)
-    whisker = means.mark_rule(color=INK).encode(**_at(x="least", x2="most"))
-    interval = means.mark_rule(strokeWidth=10, opacity=0.22, color=FAINT)
-    tick = means.mark_tick(thickness=2.5, size=18, color=INK)
+    means = _of("mean", base)
+    whisker = means.mark_rule(color=INK)
+    interval = means.mark_rule(
+        strokeWidth=10,
+        opacity=0.22,
+        color=FAINT,
+    )
+    tick = means.mark_tick(
+        thickness=2.5,
+        size=18,
+        color=INK,
+    )
     layers = [
         *_margin(band),
-        whisker,
-        interval.encode(**_at(x="low", x2="high")),
-        _runs(groups, "Environment").encode(x=x, **place),
+        whisker.encode(x=alt.X("least:Q"), x2=alt.X2("most:Q")),
+        _interval(interval),
+        _runs(base, groups, "Environment").encode(x=x),
         tick.encode(x=x, tooltip=_tip()),
         # Without a place of its own it would ask for the height of the panel, which follows from its rows.
-        _of("room").mark_point(opacity=0).encode(x=x, y=alt.YValue(0)),
+        _of("room", layer()).mark_point(opacity=0).encode(x=x, y=alt.YValue(0)),
     ]
     offset = {"calculate": f"{strip} + ({within})", "as": "offset"}
     return {**_panels(layers, rows, narrow, step, apart), "transform": [offset]}
@@ -99,19 +106,22 @@ def forest(rows: Rows, *, title: str, band: float = 0.0, narrow: bool = False) -
     seen = [name for name in VERDICTS if name in verdicts]
     scale = alt.Scale(domain=seen, range=[VERDICTS[name] for name in seen])
     hollow = {"test": f"indexof({list(OPEN)}, datum.verdict) >= 0", "value": 0}
-    marks = layer().encode(y=_names(rows, narrow, 24))
-    interval = marks.mark_rule(strokeWidth=2, color=INK)
-    point = marks.mark_point(
+    base = layer().encode(y=_names(rows, narrow, 24))
+    point = base.mark_point(
         size=70, filled=True, color=SERIES[0], strokeWidth=2, stroke=SERIES[0]
     )
     point = point.encode(
         x=_across(title, zero=True),
-        shape=alt.Shape("verdict:N", title="Verdict", scale=scale),
+        shape=alt.Shape(
+            "verdict:N",
+            title="Verdict",
+            scale=scale,
+        ),
         fillOpacity=alt.FillOpacityValue(1, condition=hollow),
         tooltip=_tip(),
     )
-    layers = [*_margin(band), interval.encode(**_at(x="low", x2="high")), point]
-    return _panels(layers, rows, narrow, 24)
+    interval = _interval(base.mark_rule(strokeWidth=2, color=INK))
+    return _panels([*_margin(band), interval, point], rows, narrow, 24)
 
 
 def bars(
@@ -124,23 +134,28 @@ def bars(
 ) -> Spec:
     """`top` is the end of the axis, where intervals would reach far beyond the means."""
     step = max(24, 16 * len(groups))
-    place: Spec = {
-        "y": _names(rows, narrow, step, gap=0.2),
-        "yOffset": alt.YOffset("group:N", sort=list(groups)),
-    }
-    if not groups:
-        del place["yOffset"]
-    scale = alt.Scale(zero=True, nice=True, domainMax=top or alt.Undefined)
-    bar = layer().mark_bar(height=alt.RelativeBandSize(0.85), clip=True)
+    base = layer().encode(y=_names(rows, narrow, step, gap=0.2))
+    if groups:
+        base = base.encode(yOffset=alt.YOffset("group:N", sort=list(groups)))
+    scale = alt.Scale(
+        zero=True,
+        nice=True,
+        domainMax=top or alt.Undefined,
+    )
+    bar = base.mark_bar(height=alt.RelativeBandSize(0.85), clip=True)
     bar = bar.encode(
         x=_across(title).scale(scale),
         color=_look(alt.Color, groups, SERIES, "Environment"),
         tooltip=_tip(),
-        **place,
     )
-    whisker = layer().mark_rule(color=INK, strokeWidth=1.5, clip=True)
-    layers = [bar, whisker.encode(**_at(x="low", x2="high"), **place)]
-    return _panels(layers, rows, narrow, step)
+    interval = _interval(
+        base.mark_rule(
+            color=INK,
+            strokeWidth=1.5,
+            clip=True,
+        )
+    )
+    return _panels([bar, interval], rows, narrow, step)
 
 
 def lines(
@@ -157,11 +172,14 @@ def lines(
     """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
     `ticks`; a dashed line marks the knee."""
     is_ordered = any("order" in row for row in rows)
-    x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
+    x = alt.X(
+        "x:Q",
+        title=across,
+        scale=alt.Scale(zero=is_ordered),
+    )
     if ticks:
         is_log = ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE_RANGE
         kind: Spec = {"type": "log", "base": 2} if is_log else {"zero": False}
-        x = x.scale(alt.Scale(nice=False, padding=14, **kind))
         # A logarithmic axis leaves out numbers that it finds too many, unless their text is an expression.
         axis = alt.Axis(
             values=list(ticks),
@@ -169,27 +187,37 @@ def lines(
             labelExpr="format(datum.value, ',')",
             labelOverlap=True,
         )
-        x = x.axis(axis)
-    y = alt.Y("value:Q", title=up, scale=_spread(zero=bool(ticks) or is_ordered))
+        x = x.scale(
+            alt.Scale(
+                nice=False,
+                padding=14,
+                **kind,
+            )
+        ).axis(axis)
+    y = alt.Y(
+        "value:Q",
+        title=up,
+        scale=_spread(zero=bool(ticks) or is_ordered),
+    )
+    base = layer().encode(x=x, y=y)
     # Of other groups than its points have, so that no dashes run through their signs in the legend.
     dashes = [*_looks(groups, theme.DASHES), [1, 0]]
-    joined = _of("mean").mark_line()
+    joined = _of("mean", base).mark_line()
     joined = joined.encode(
-        x=x,
-        y=y,
         color=_look(alt.Color, groups, SERIES, legend),
         strokeDash=_look(alt.StrokeDash, [*groups, ""], dashes),
         detail=alt.Detail("line:N"),
     )
     if is_ordered:
-        joined = joined.encode(**_at(order="order"))
-    layers = [joined, *_marked(groups, legend, x=x, y=y)]
+        joined = joined.encode(order=alt.Order("order:Q"))
+    layers = [joined, *_marked(base, groups, legend)]
     if knee is not None:
-        rule = _once().mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(knee))
+        rule = _once().mark_rule(strokeDash=[3, 3])
         word = _once().mark_text(
             align="right", dx=-5, fontSize=12, color=FAINT, text="knee"
         )
-        layers += [rule, word.encode(x=alt.XDatum(knee), y=alt.YValue(10))]
+        place = alt.XDatum(knee)
+        layers += [rule.encode(x=place), word.encode(x=place, y=alt.YValue(10))]
     return one(layers, narrow, 300)
 
 
@@ -206,13 +234,28 @@ def points(
     """On logarithmic axes if asked. Rows of the kind `limit` are a dashed line."""
     scale, axis = _spread(), alt.Axis()
     if log:
-        scale = alt.Scale(type="log", nice=False, padding=12)
+        scale = alt.Scale(
+            type="log",
+            nice=False,
+            padding=12,
+        )
         axis = alt.Axis(format="~g")
-    x = alt.X("x:Q", title=across, scale=scale, axis=axis)
-    y = alt.Y("value:Q", title=up, scale=scale, axis=axis)
-    limit = _of("limit").mark_line(strokeDash=[4, 3], color=FAINT)
-    layers = [limit.encode(x=x, y=y), *_marked(groups, legend, x=x, y=y)]
-    return one(layers, narrow, 330)
+    base = layer().encode(
+        x=alt.X(
+            "x:Q",
+            title=across,
+            scale=scale,
+            axis=axis,
+        ),
+        y=alt.Y(
+            "value:Q",
+            title=up,
+            scale=scale,
+            axis=axis,
+        ),
+    )
+    limit = _of("limit", base).mark_line(strokeDash=[4, 3], color=FAINT)
+    return one([limit, *_marked(base, groups, legend)], narrow, 330)
 
 
 def grid(
@@ -223,32 +266,47 @@ def grid(
     unit: str = "",
     narrow: bool = False,
 ) -> Spec:
-    """`text` at `column` in the row of each name, on a ground that is the darker the higher its `value`: `shades` are
-    the limits between two. Rows with `x` and `end` are stretches of time instead. A text with a `colour` is a sign."""
-    is_timed = any("x" in row for row in rows)
-    step = 18 if is_timed else 22
-    axis = alt.Axis(orient="top" if shades else "bottom", labelAngle=0)
-    x: Spec = {"x": alt.X("column:O", title=across, sort=None, axis=axis)}
-    ramp, edge = [GROUND, *theme.RAMP[: len(shades)]], GRID
-    if is_timed:
-        x = {"x": _across(across, "x", zero=True), "x2": alt.X2("end:Q")}
-        ramp, edge = list(theme.RAMP), "transparent"
+    """`text` at `column` in the row of each name, in its `colour` or on a ground that is the darker the higher its
+    `value`: `shades` are the limits between two. Rows with `x` and `end` are stretches of time instead."""
     # Vega draws lines above shades, through the words in them.
-    y = _names(rows, narrow, step, lined=not shades)
-    cells, layers = layer().encode(y=y, **x, tooltip=_tip()), []
+    base = layer().encode(y=_names(rows, narrow, 22, lined=not shades), tooltip=_tip())
     if any("href" in row for row in rows):
-        cells = cells.encode(href=alt.Href("href:N"))
-    if shades:
-        scale = alt.Scale(type="threshold", domain=list(shades), range=ramp)
-        legend = alt.Legend(title=unit) if unit else None
-        colour = alt.Color("value:Q", scale=scale, legend=legend)
-        layers.append(cells.mark_rect(stroke=edge).encode(color=colour))
-    if not is_timed:
-        text = cells.mark_text(fontSize=12 if shades else 16, baseline="middle")
-        if not shades:
-            text = text.encode(color=alt.Color("colour:N", scale=None))
-        layers.append(text.encode(text=alt.Text("text:N")))
-    return _panels(layers, rows, narrow, step)
+        base = base.encode(href=alt.Href("href:N"))
+    scale = alt.Scale(
+        type="threshold",
+        domain=list(shades),
+        range=list(theme.RAMP),
+    )
+    shade = alt.Color(
+        "value:Q",
+        scale=scale,
+        legend=alt.Legend(title=unit),
+    )
+    if any("x" in row for row in rows):
+        stretch = base.mark_rect(height=alt.RelativeBandSize(0.8))
+        x = _across(across, "x", zero=True)
+        stretch = stretch.encode(
+            x=x,
+            x2=alt.X2("end:Q"),
+            color=shade,
+        )
+        return _panels([stretch], rows, narrow, 22)
+    axis = alt.Axis(orient="top", labelAngle=0)
+    base = base.encode(
+        x=alt.X(
+            "column:O",
+            title=across,
+            sort=None,
+            axis=axis,
+        )
+    )
+    text = base.mark_text(baseline="middle").encode(text=alt.Text("text:N"))
+    if not shades:
+        coloured = text.encode(color=alt.Color("colour:N", scale=None))
+        return _panels([coloured], rows, narrow, 22)
+    scale.range = [GROUND, *theme.RAMP[: len(shades)]]
+    rect = base.mark_rect(stroke=GRID).encode(color=shade.legend(None))
+    return _panels([rect, text], rows, narrow, 22)
 
 
 def signals(
@@ -258,26 +316,52 @@ def signals(
     and have a name. The build draws the axes without rows: where they stand must not depend on the numbers."""
     views = []
     for panel, unit in panels:
-        is_last = panel == panels[-1][0]
-        seconds = alt.Axis(title="Seconds since launch", grid=False, minExtent=18)
+        seconds = alt.Axis(
+            title="Seconds since launch",
+            grid=False,
+            minExtent=18,
+        )
         scale = alt.Scale(nice=False, zero=False)
-        x = alt.X("x:Q", axis=seconds if is_last else None, scale=scale)
-        axis = alt.Axis(title=None, tickCount=2, minExtent=40)
-        y = alt.Y("value:Q", axis=axis, scale=alt.Scale(zero=unit == "%", nice=2))
-        shade = _of("phase").mark_rect(opacity=0.12, color=SERIES[0], stroke=GROUND)
-        shade = shade.encode(x=x, x2=alt.X2("end:Q"), tooltip=alt.Tooltip("name:N"))
-        line = layer().transform_filter(f"datum.panel === {panel!r}")
-        line = line.mark_line(interpolate="step-after", clip=True, color=SERIES[0])
-        told = [
-            alt.Tooltip("x:Q", title="seconds"),
-            alt.Tooltip("value:Q", title=panel),
-        ]
-        view = _layered([shade, line.encode(x=x, y=y, tooltip=told)], 40)
-        title = {"text": theme.axis_title(panel, unit), "anchor": "start"}
+        is_last = panel == panels[-1][0]
+        base = layer().encode(
+            x=alt.X(
+                "x:Q",
+                axis=seconds if is_last else None,
+                scale=scale,
+            )
+        )
+        shade = _of("phase", base).mark_rect(opacity=0.12, color=SERIES[0])
+        axis = alt.Axis(
+            title=None,
+            tickCount=2,
+            minExtent=40,
+        )
+        line = base.transform_filter(f"datum.panel === {panel!r}").mark_line(
+            interpolate="step-after", clip=True, color=SERIES[0]
+        )
+        line = line.encode(
+            y=alt.Y(
+                "value:Q",
+                axis=axis,
+                scale=alt.Scale(zero=unit == "%", nice=2),
+            ),
+            tooltip=[
+                alt.Tooltip("x:Q", title="seconds"),
+                alt.Tooltip("value:Q", title=panel),
+            ],
+        )
+        phase = shade.encode(x2=alt.X2("end:Q"), tooltip=alt.Tooltip("name:N"))
+        title = {"text": theme.axis_title(panel, unit), "anchor": "start", "offset": 2}
         width = (NARROW if narrow else WIDE) - 52
-        views.append({**view, "width": width, "title": title})
+        view = {**_layered([phase, line], 40), "width": width, "title": title}
+        views.append(view)
     shared = {"scale": {"x": "shared"}}
-    stack = {"vconcat": views, "spacing": 8, "bounds": "flush", "resolve": shared}
+    stack = {
+        "vconcat": views,
+        "spacing": 30,
+        "bounds": "flush",
+        "resolve": shared,
+    }
     return _finished(stack, narrow)
 
 
@@ -289,8 +373,9 @@ def layer() -> "alt.Chart":
     return alt.Chart(alt.NamedData("rows"))
 
 
-def _of(kind: str) -> "alt.Chart":
-    return layer().transform_filter(f"datum.kind === {kind!r}")
+def _of(kind: str, base: "alt.Chart") -> "alt.Chart":
+    """The rows of a kind."""
+    return base.transform_filter(f"datum.kind === {kind!r}")
 
 
 def _once() -> "alt.Chart":
@@ -298,12 +383,9 @@ def _once() -> "alt.Chart":
     return layer().transform_aggregate(count="count()")
 
 
-def _at(**columns: str) -> dict[str, Any]:
-    """Channel to numbers of a column: `x="low"` is `alt.X("low:Q")`."""
-    return {
-        name: getattr(alt, name.title())(f"{column}:Q")
-        for name, column in columns.items()
-    }
+def _interval(marks: "alt.Chart") -> "alt.Chart":
+    drawn: alt.Chart = marks.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
+    return drawn
 
 
 def _tip() -> "alt.Tooltip":
@@ -311,9 +393,9 @@ def _tip() -> "alt.Tooltip":
     return alt.Tooltip("tip:N")
 
 
-def _runs(groups: Sequence[str], legend: str) -> "alt.Chart":
+def _runs(base: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Chart":
     """Runs as points that lead to them."""
-    drawn = points_of(_of("run"), groups, legend)
+    drawn = points_of(_of("run", base), groups, legend)
     return drawn.encode(tooltip=_tip(), href=alt.Href("href:N"))
 
 
@@ -329,24 +411,28 @@ def points_of(marks: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Ch
     return drawn
 
 
-def _marked(groups: Sequence[str], legend: str, **place: Any) -> list["alt.Chart"]:
+def _marked(base: "alt.Chart", groups: Sequence[str], legend: str) -> list["alt.Chart"]:
     """Runs as points, with a `label` above to the right of one that has it, or to the left where `left` is true; the
     ground of a label parts it from what it covers. Behind them what the axes have to show at least, which nobody sees.
     """
-    named = layer().transform_filter("isValid(datum.label)")
-    labels = [
+    named = base.transform_filter("isValid(datum.label)")
+    named = named.encode(text=alt.Text("label:N"))
+    shown: Spec = {
+        "align": {"expr": "datum.left ? 'right' : 'left'"},
+        "dx": {"expr": "datum.left ? -8 : 8"},
+        "dy": -8,
+        "limit": 190,
+    }
+    return [
+        _runs(base, groups, legend),
         named.mark_text(
-            align={"expr": "datum.left ? 'right' : 'left'"},
-            dx={"expr": "datum.left ? -8 : 8"},
-            dy=-8,
-            fontSize=12,
-            limit=190,
-            **look,
-        ).encode(text=alt.Text("label:N"))
-        for look in ({"stroke": GROUND, "strokeWidth": 4}, {"color": INK})
+            stroke=GROUND,
+            strokeWidth=4,
+            **shown,
+        ),
+        named.mark_text(**shown),
+        _of("room", base).mark_point(opacity=0),
     ]
-    room = _of("room").mark_point(opacity=0)
-    return [each.encode(**place) for each in (_runs(groups, legend), *labels, room)]
 
 
 def _look(
@@ -361,7 +447,11 @@ def _look(
         is_long = max(map(len, groups)) > 22
         shown = alt.Legend(title=legend, columns=1 if is_long else alt.Undefined)
     scale = alt.Scale(domain=list(groups), range=_looks(groups, looks))
-    return channel("group:N", scale=scale, legend=shown)
+    return channel(
+        "group:N",
+        scale=scale,
+        legend=shown,
+    )
 
 
 def _looks(groups: Sequence[str], looks: Sequence[Any]) -> list[Any]:
@@ -370,12 +460,21 @@ def _looks(groups: Sequence[str], looks: Sequence[Any]) -> list[Any]:
 
 def _spread(*, zero: bool = False) -> "alt.Scale":
     """A scale of round ends. No point lies on the names at its beginning."""
-    return alt.Scale(zero=zero, nice=True, padding=0 if zero else 6)
+    return alt.Scale(
+        zero=zero,
+        nice=True,
+        padding=0 if zero else 6,
+    )
 
 
 def _across(title: str | None, column: str = "value", *, zero: bool = False) -> "alt.X":
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
-    return alt.X(f"{column}:Q", title=title, scale=_spread(zero=zero), axis=axis)
+    return alt.X(
+        f"{column}:Q",
+        title=title,
+        scale=_spread(zero=zero),
+        axis=axis,
+    )
 
 
 def _margin(band: float | None) -> list["alt.Chart"]:
@@ -408,13 +507,21 @@ def _names(
 ) -> "alt.Y":
     """The names, in the order of the rows, each with a line through its row if `lined`. They have the same room in all
     panels, so that plots stand in line; where that is too little they stand above their rows."""
-    axis = alt.Axis(grid=lined, labelColor=INK, labelLimit=MOST_BESIDE_WORDS)
+    axis = alt.Axis(
+        grid=lined,
+        labelColor=INK,
+        labelLimit=MOST_BESIDE_WORDS,
+    )
     axis.minExtent = axis.maxExtent = _room(rows)
     if _stand_above(rows, narrow):
         gap = ABOVE / (step + ABOVE)
         axis.minExtent = axis.maxExtent = axis.labelPadding = 0
         axis.labelAlign, axis.labelOffset = "left", -step / 2 - 8
-    scale = alt.Scale(type="band", paddingInner=gap, paddingOuter=gap / 2)
+    scale = alt.Scale(
+        type="band",
+        paddingInner=gap,
+        paddingOuter=gap / 2,
+    )
     return alt.Y(
         "name:N",
         sort=None,
@@ -450,7 +557,12 @@ def _panels(
         "labelAnchor": "start",
         "labelLimit": total,
     }
-    row = {"field": "panel", "type": "nominal", "sort": names, "header": header}
+    row = {
+        "field": "panel",
+        "type": "nominal",
+        "sort": names,
+        "header": header,
+    }
     scales = {"y": "independent", "yOffset": "independent"}
     panels: Spec = {
         "facet": {"row": row},
@@ -491,4 +603,9 @@ def _finished(spec: Spec, narrow: bool) -> Spec:
     legend = {**theme.CONFIG["legend"], "columns": 2 if narrow else 3}
     config = {**theme.CONFIG, "legend": legend}
     data = {"name": "rows"}
-    return {"$schema": alt.SCHEMA_URL, "data": data, **spec, "config": config}
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "data": data,
+        **spec,
+        "config": config,
+    }

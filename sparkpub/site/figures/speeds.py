@@ -154,7 +154,11 @@ def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
         if all(abs(places[at] - places[other]).max() >= NEAR for other in labels):
             labels[at] = told[at]["Users"]
     label = column(rows, map(labels.get, range(len(rows))))
-    return rows.assign(front=front, label=label, tip=column(rows, told))
+    return rows.assign(
+        front=front,
+        label=label,
+        tip=column(rows, told),
+    )
 
 
 def _users_chart(rows: pd.DataFrame, legend: str) -> Chart:
@@ -255,13 +259,13 @@ def versions_of_model(
         parts.append((first.weights, *load, place, first.machine))
     rows = []
     told: list[dict[str, Value]] = []
-    for line, name in zip(lines, told_apart(parts), strict=True):
+    for line, name, whole in zip(lines, told_apart(parts), parts, strict=True):
         points = [
             f"{rounded(point.mean.value)} ({point.day}, {point.speed.engine})"
             for point in line.points
         ]
         tip = {
-            "Weights and load": name,
+            "Weights, load, place": ", ".join(whole),
             "Measured (tok/s)": " → ".join(points),
             "Set differently": line.differs,
             "Change": in_words(line.total),
@@ -270,7 +274,12 @@ def versions_of_model(
         value = line.total.value
         low, high = line.total.interval() or (value, value)
         verdict = "changed" if is_beyond_noise(line.total) else "not shown"
-        row = {"name": name, "value": value, "low": low, "high": high}
+        row = {
+            "name": name,
+            "value": value,
+            "low": low,
+            "high": high,
+        }
         rows.append(row | {"verdict": verdict, "tip": tip})
     sample = "Lines are 95 % intervals, each by itself; filled: beyond the noise."
     if len(rows) > MOST_LOADS:

@@ -54,7 +54,7 @@ CONFIG: dict[str, Any] = {
         "columnPadding": 20,
     },
     "title": {"color": FAINT, "fontSize": 12, "fontWeight": "normal"},
-    "text": {"color": INK, "font": FONT},
+    "text": {"color": INK, "font": FONT, "fontSize": 12},
     "point": {"strokeWidth": 1.2, "opacity": 1},
     "rule": {"color": FAINT},
     "line": {"strokeWidth": 1.6},

@@ -17,7 +17,6 @@ from sparkpub.site.figures import draw as drawing
 from sparkpub.site.figures import shapes
 from sparkpub.site.figures.converter import converter, png
 from sparkpub.site.figures.draw import POOL_FROM, Chart, Drawings, Drawn, draw
-from sparkpub.site.figures.others import SIGNS
 from sparkpub.site.figures.output import image, standalone
 from sparkpub.site.figures.shapes import Row, Spec
 from sparkpub.site.figures.theme import FONT
@@ -227,8 +226,3 @@ def test_no_font_of_the_machine_takes_part(monkeypatch: pytest.MonkeyPatch) -> N
     assert picture("Width", "DejaVu Sans") == picture("", "DejaVu Sans")
     liberation = picture("Width", "Liberation Sans")
     assert picture("Width", FONT) == liberation != picture("", "Liberation Sans")
-
-
-@pytest.mark.parametrize("sign", SIGNS.values())
-def test_the_shipped_font_has_every_sign_of_the_coverage_chart(sign: str) -> None:
-    assert picture(sign, FONT) != picture("\N{SNOWMAN}", FONT)

@@ -65,7 +65,7 @@ TICKS = {"ticks": (2, 4, 8, 16), "knee": 4.0}
 CHARTS: dict[str, Chart] = {
     "dots": Chart(partial(shapes.dots, title="GiB", groups=GROUPS), RUNS),
     "boxes": Chart(partial(shapes.dots, title="GiB", groups=GROUPS), BOXES),
-    "margin": Chart(partial(shapes.dots, title="%", band=1.0, shared=True), RUNS),
+    "margin": Chart(partial(shapes.dots, title="%", band=1.0), RUNS),
     "forest": Chart(partial(shapes.forest, title="%", band=1.0), DIFFERENCES),
     "bars": Chart(partial(shapes.bars, title="GiB", groups=GROUPS, top=90.0), MEANS),
     "lines": Chart(
@@ -111,15 +111,15 @@ def test_a_shape_is_valid_and_drawn_at_both_widths_in_the_colours_of_both_modes(
     assert draw("k", chart) == draw("k", chart)
 
 
-@pytest.mark.parametrize("name", sorted(CHARTS.keys() - {"explorer"}))
-def test_channels_are_objects(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_channels_are_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """What Altair makes of anything else takes it most of the time of a specification: see `figures/altair.py`."""
 
     def searched(*given: Any, **_: Any) -> None:
         raise AssertionError(f"Altair looks for the class of {given}")
 
     monkeypatch.setattr("altair.utils.schemapi.SchemaBase.from_dict", searched)
-    CHARTS[name].specification()
+    for name in CHARTS.keys() - {"explorer"}:
+        CHARTS[name].specification()
 
 
 @pytest.mark.parametrize("name", ["dots", "forest", "bars", "grid"])
