@@ -63,9 +63,8 @@ def dependent(kept: Recorded) -> Iterator[Finding]:
     what = "Copied from {}, so that they replicate nothing"
     yield from _findings("copied-evidence", _copies(kept), what)
     what = "Beside runs of {} on one GPU or host, so that each slowed the other down"
-    remedy = "Re-run them one after the other."
     clashes = _at_once(run for run, _ in kept)
-    yield from _findings("time-consistency", clashes, what, remedy)
+    yield from _findings("time-consistency", clashes, what)
 
 
 def _copies(kept: Recorded) -> Iterator[Clash]:
@@ -130,9 +129,7 @@ def _ended(record: Record) -> datetime | None:
     return None
 
 
-def _findings(
-    check: str, clashes: Iterable[Clash], what: str, remedy: str = ""
-) -> Iterator[Finding]:
+def _findings(check: str, clashes: Iterable[Clash], what: str) -> Iterator[Finding]:
     """One finding for each two campaigns, or for one, with the later runs; within a campaign with those before them,
     too. `what` is said of them, and of the other campaign."""
     pairs = grouped(
@@ -147,7 +144,7 @@ def _findings(
             runs = {run.run_id: run for *both, _ in found for run in both}
         cells = dict.fromkeys(label(run.record.cell) for run in runs.values())
         evidence = {"cells": list(cells), "runs": list(runs)}
-        yield Finding(check, "error", second, None, None, text, evidence, remedy)
+        yield Finding(check, "error", second, None, None, text, evidence)
 
 
 CHECKS = (

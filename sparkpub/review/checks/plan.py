@@ -24,9 +24,9 @@ from sparkpub.review.checks.view import (
     ids,
     in_words,
     is_planned,
+    label,
     listed,
 )
-from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
 LENGTH_TOLERANCE = Threshold(
@@ -217,23 +217,32 @@ def _on_the_processor(_view: View, stored: Stored) -> Iterator[str]:
 
 def duplicate_iteration(view: View) -> Iterator[Finding]:
     """Iterations that stand more than once in their cell. The first good record counts, see
-    `ReviewedCampaign.doubles`."""
+    `ReviewedCampaign.doubles`: so nobody picks the better one."""
     doubles = view.reviewed.doubles
-    slots = grouped(view.happened, lambda run: doubles.get(run.run_id, run.run_id))
-    again = [same for same in slots.values() if len(same) > 1]
-    if not again:
-        return
-    iteration = view.where(again[0][:1]).removeprefix("iteration ")
-    others = f" So were {len(again) - 1} more iterations." if len(again) > 1 else ""
-    yield view.finding(
-        "duplicate-iteration",
-        "error",
-        f"Iteration {iteration} was recorded {len(again[0])} times.{others} Only the first record of each counts, so "
-        "that nobody picks the better one.",
-        cells=[same[0].record.cell for same in again],
-        runs=[run for same in again for run in ids(same)],
-        excluded=list(doubles),
-    )
+    counts = {*doubles.values()}
+    again = [
+        run for run in view.happened if run.run_id in counts or run.run_id in doubles
+    ]
+    if again:
+        first = again[0].record
+        same = sum(
+            (run.record.cell, run.record.iteration) == (first.cell, first.iteration)
+            for run in again
+        )
+        more = f" So were {len(counts) - 1} more." if len(counts) > 1 else ""
+        text = (
+            f"Iteration {first.iteration} of {label(first.cell)} was recorded {same} times.{more} Only the first "
+            "record of each counts."
+        )
+        cells = [run.record.cell for run in again]
+        yield view.finding(
+            "duplicate-iteration",
+            "error",
+            text,
+            cells=cells,
+            runs=ids(again),
+            excluded=list(doubles),
+        )
 
 
 def _good(view: View) -> Mapping[Cell, int]:
@@ -374,7 +383,7 @@ CHECKS = (
                 _in_no_zone,
             ),
         ),
-        remedy="Restore deleted and changed records from git; where clocks differ, synchronise them and re-run.",
+        remedy="Restore deleted and changed records from git; synchronise clocks, and re-run one run after the other.",
         imported=ASK,
     ),
     Check(

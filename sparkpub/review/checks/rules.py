@@ -508,7 +508,7 @@ _SIGNS: Mapping[str, Callable[[PerRun, PerRun, PerRun], Any]] = {
 
 def broken(rule: Rule, c: FiguresOfRuns) -> Iterator[tuple[int, str]]:
     """The places of the runs that break a rule, each with what is wrong in words."""
-    said, sign, besides = re.split(r" ([=!<>]=|<) ", rule.holds)
+    said, sign, besides = re.split(r" ([=!<>]=|<) ", rule.holds, maxsplit=1)
     left, right = c.of(said), c.of(besides)
     off = c.of(rule.off) + c.of(rule.share) * np.fmax(np.abs(left), np.abs(right))
     is_broken = _SIGNS[sign](left, right, off) & (c.of(rule.where) > 0)
@@ -545,18 +545,25 @@ def breach(rule: Rule, records: Iterable[Record]) -> str | None:
 
 
 class Breaks:
-    """The runs that break rules, with up to three things that are wrong with each; with what is wrong `also`, first."""
+    """The runs that break rules of their figures, with up to three things that are wrong with each; with what is wrong
+    `also`, first."""
 
-    def __init__(self, *rules: Rule, also: Problems | None = None) -> None:
+    def __init__(
+        self,
+        *rules: Rule,
+        also: Problems | None = None,
+        of: Callable[[View], FiguresOfRuns] = columns,
+    ) -> None:
         self.rules = rules
         self.also = also
+        self.of = of
 
     def __call__(self, view: View) -> list[Case]:
         wrong: dict[str, list[str]] = defaultdict(list)
         for run, words in each(self.also)(view) if self.also else ():
             wrong[run.run_id].append(words)
         for rule in self.rules:
-            for place, words in broken(rule, view.once(columns)):
+            for place, words in broken(rule, view.once(self.of)):
                 wrong[view.happened[place].run_id].append(words)
         return [
             (run, "; ".join(wrong[run.run_id][:3]))

@@ -493,12 +493,15 @@ def users_scaling(view: View) -> Iterator[Finding]:
         if name == THROUGHPUT and load.at_once is not None:
             others = replace(load, at_once=None, in_flight=None, named="")
             sweeps[cell[0], cell[1], others].setdefault(load.at_once, row)
-    found = [
-        (row.mean / by_users[1].mean / users, users, row, by_users[1])
-        for by_users in sweeps.values()
-        for users, row in by_users.items()
-        if 1 in by_users and _beats(view, users, row, by_users[1])
-    ]
+    found = []
+    for by_users in sweeps.values():
+        if 1 not in by_users:
+            continue
+        one = by_users[1]
+        most = (1 + USERS_SHARE) * (one.mean + _spread(view, one))
+        for users, row in by_users.items():
+            if row.mean - _spread(view, row) > users * most:
+                found.append((row.mean / one.mean / users, users, row, one))
     if found:
         _, users, row, one = max(found, key=itemgetter(0))
         text = (
@@ -510,17 +513,10 @@ def users_scaling(view: View) -> Iterator[Finding]:
         yield view.concerning("users-scaling", severity, text, cells, [THROUGHPUT])
 
 
-def _beats(view: View, users: int, row: Any, one: Any) -> bool:
-    """Whether users get more than as many times one user, beyond how far the runs of both lie apart, or the repetitions
-    of the only run."""
-
-    def spread(row: Any) -> float:
-        inside = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
-        between = 0.0 if inside is None else inside.deviation
-        return float(between if row.sd is None else row.sd)
-
-    most = users * (1 + USERS_SHARE) * (one.mean + spread(one))
-    return bool(row.mean - spread(row) > most)
+def _spread(view: View, row: Any) -> float:
+    """The standard deviation between runs, else between the repetitions of the one."""
+    spread = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
+    return row.sd if row.sd is not None else spread.deviation if spread else 0.0
 
 
 CHECKS = (

@@ -485,15 +485,6 @@ OF_OURS: tuple[tuple[str, str, Plant], ...] = (
         recorded({"observed.config_sha256": OTHER_SUM}, "container"),
     ),
     (
-        "foreign-load",
-        "somebody held 4 GiB of the GPU",
-        recorded(
-            {"memory.baseline.gpu_used_gib": lambda gib: gib + 4},
-            "container",
-            runs=LATER,
-        ),
-    ),
-    (
         "unit",
         "more power than the card may draw",
         recorded({"metrics.gpu_power_mean_watt.value": times(6)}, "native"),
