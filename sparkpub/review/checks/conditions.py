@@ -2,7 +2,7 @@
 telemetry is its own and whole. Events that were noted meanwhile count beside the samples."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -92,7 +92,8 @@ LOAD_SAMPLES = 5
 
 def conditions(view: View) -> FiguresOfRuns:
     """What the record and the samples of each run say of its conditions."""
-    return FiguresOfRuns([_recorded(run) | _sensed(view, run) for run in view.happened])
+    recorded = [(run, _recorded(run)) for run in view.happened]
+    return FiguresOfRuns([told | _sensed(view, run, told) for run, told in recorded])
 
 
 def _recorded(stored: Stored) -> dict[str, float | None]:
@@ -113,9 +114,11 @@ def _recorded(stored: Stored) -> dict[str, float | None]:
     }
 
 
-def _sensed(view: View, stored: Stored) -> dict[str, float | None]:
-    samples, matrix = view.evidence.of(stored).samples, view.campaign.matrix
-    record, recorded = stored.record, _recorded(stored)
+def _sensed(
+    view: View, stored: Stored, recorded: Mapping[str, float | None]
+) -> dict[str, float | None]:
+    record, matrix = stored.record, view.campaign.matrix
+    samples = view.evidence.of(stored).samples
     if samples is None:
         return {}
     busy = samples.under_load
@@ -133,6 +136,7 @@ def _sensed(view: View, stored: Stored) -> dict[str, float | None]:
         "hot_clock": _over(clocks[hot], np.median),
         "hottest": celsius[hot].max(initial=0),
         "clock": samples.clock(CLOCK) or recorded["clock"],
+        "memory_clock": samples.clock("gpu_clock_mem_mhz"),
         "others": samples.known("gpu_foreign_processes").max(initial=0),
         "waited_for_disk": _over(
             while_measuring(record, samples, "pressure_io_some_percent")

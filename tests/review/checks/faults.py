@@ -336,11 +336,6 @@ FAULTS = [
     ),
     Fault("mixed-machines", "a gate was raised after half of the runs", raised_gate),
     Fault(
-        "time-consistency",
-        "a run in the middle of a cell was deleted",
-        lambda runs: runs.remove(cell(runs)[3]),
-    ),
-    Fault(
         "time-consistency", "a run began while the one before it was on", overlapping
     ),
     Fault("copied-evidence", "a run has the times of the run before it", copied),

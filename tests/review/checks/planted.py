@@ -415,11 +415,6 @@ OF_OURS: tuple[tuple[str, str, Plant], ...] = (
     ),
     (
         "time-consistency",
-        "the first attempts are gone",
-        recorded({"plan.attempt": 2}, "container"),
-    ),
-    (
-        "time-consistency",
         "runs are shorter than from start to end",
         recorded({"duration_seconds": 1.0}, "native"),
     ),
@@ -449,11 +444,6 @@ OF_OURS: tuple[tuple[str, str, Plant], ...] = (
         REQUESTED,
         "the matrix was changed afterwards",
         declared({"matrix.workloads.decode.output_tokens": 64}),
-    ),
-    (
-        REQUESTED,
-        "positions that the plan does not give",
-        recorded({"plan.position": lambda place: 100 - place}),
     ),
     (
         UNEQUAL,
@@ -620,11 +610,6 @@ OF_CLIENTS: tuple[tuple[str, str, Plant], ...] = (
         UNEQUAL,
         "a variable left over on one side",
         recorded({f"{VARIABLE}.VLLM_USE_V1": "0"}, "container"),
-    ),
-    (
-        REQUESTED,
-        "a variable that was not what its environment sets",
-        recorded({f"{VARIABLE}.VLLM_USE_FLASHINFER_SAMPLER": "1"}, "native"),
     ),
     (
         REQUESTED,
