@@ -33,7 +33,6 @@ class Fault:
     alone = True
     """Nothing but its check, and what that implies, finds it."""
     is_possible = True
-    why = ""
     of = "clean"
     """The campaign in which it is planted."""
 
