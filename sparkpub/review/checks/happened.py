@@ -105,8 +105,9 @@ def _no_result(view: View, stored: Stored) -> Iterator[str]:
     record, answer = stored.record, view.evidence.of(stored).answer
     if _published_only(record):
         return
-    reported = any(value.source == "report" for value in record.metrics.values())
-    if all(value.value is None for value in record.metrics.values()):
+    values = record.metrics.values()
+    reported = any(value.source == "report" for value in values)
+    if all(value.value is None for value in values):
         yield "it ended with exit code 0 but has no figures"
     elif reported and record.file("report") is None:
         yield "its figures are recorded as coming from a report, but there is none"

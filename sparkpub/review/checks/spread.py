@@ -290,10 +290,11 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
         is_clear = p is not None and p < DRIFT_ALPHA and not found.keys() & keys
         if not is_clear or not matters(view, name, fmean(chain(*blocks)), apart):
             continue
+        more = "more" if apart > 0 else "less"
         text = (
-            f"The first run of {len(keys)} cells of {where} has {metric.format(abs(apart))} "
-            f"{'more' if apart > 0 else 'less'} {metric.within_sentence} than the others, on average (binomial test, "
-            f"corrected p = {p:.2g}): the figures include a cold start."
+            f"The first run of {len(keys)} cells of {where} has {metric.format(abs(apart))} {more} "
+            f"{metric.within_sentence} than the others, on average (binomial test, corrected p = {p:.2g}): the figures "
+            "include a cold start."
         )
         told = view.finding(
             "drift",
