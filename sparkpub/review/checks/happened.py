@@ -297,7 +297,7 @@ CHECKS = (
         kind="happened",
         asked=(
             Asked(
-                "did not succeed, and left the figures",
+                "did not succeed (excluded)",
                 each(_failed(again=False), _left),
             ),
             Asked(
