@@ -284,27 +284,12 @@ def _read_again(run: Document, answer: Answer) -> None:
     run["observed"] |= answer.observed.model_dump(mode="json", exclude_none=True)
 
 
-KINDS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL"}
-STATISTICS = ("mean", "median", "p50", "p90", "p95", "p99")
-PRINTED = {
-    "completed": "Successful requests:",
-    "failed": "Failed requests:",
-    "duration": "Benchmark duration (s):",
-    "total_input_tokens": "Total input tokens:",
-    "total_output_tokens": "Total generated tokens:",
-    "request_throughput": "Request throughput (req/s):",
-    "output_throughput": "Output token throughput (tok/s):",
-    "total_token_throughput": "Total token throughput (tok/s):",
-} | {
-    f"{statistic}_{kind}_ms": f"{statistic.capitalize()} {name} (ms):"
-    for kind, name in KINDS.items()
-    for statistic in STATISTICS
-}
-"""What a report of vLLM holds, and the words before it in the table of the log."""
+PRINTED = re.compile(r"^[A-Z][\w ()/-]*: +[\d.]+ *$", re.M)
+"""A line of the table that the client of vLLM prints."""
 
 
 def client(changes: Changes, *sides: str) -> Plant:
-    """The runs as their client would have written them, with rates of its totals where these are others."""
+    """The runs as their client would have reported them, with rates of its totals where these are others."""
     workload = WORKLOADS["vllm-bench"]
 
     def plant(copy: Copy) -> None:
@@ -312,12 +297,7 @@ def client(changes: Changes, *sides: str) -> Plant:
             report = change(json.loads(copy.read(run, "report")), changes)
             if changes.keys() & {"duration", "completed", "total_output_tokens"}:
                 report |= _rates(report)
-            log = copy.read(run, "log")
-            for name, words in PRINTED.items():
-                value = report[name]
-                shown = f"{value:.2f}" if isinstance(value, float) else value
-                pattern = rf"^({re.escape(words)} +)[\d.]+"
-                log = re.sub(pattern, rf"\g<1>{shown}", log, flags=re.M)
+            log = PRINTED.sub("", copy.read(run, "log"))
             copy.put(run, "log", log)
             copy.put(run, "report", json.dumps(report))
             options = workload.options.model_validate(run["requested"]["workload"])
