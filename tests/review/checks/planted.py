@@ -1,4 +1,4 @@
-"""Faults of operators, servers and clients, planted in copies of real records and in files before they are imported.
+"""Faults of operators, servers and clients, planted in copies of real records.
 
 A copy is the first rounds of one cell of a committed campaign in both environments, with log, report, requests and
 telemetry: one model's decoding with our own payload (h200), llama-bench (h200-llama), or a vLLM server and its client
@@ -16,8 +16,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sparkpub.collect.imports import import_results
-from sparkpub.collect.imports.given import Given
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Answer
 
@@ -131,40 +129,6 @@ def _commit(folder: Path) -> None:
     author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
     for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "runs"]):
         subprocess.run(["git", *arguments], cwd=folder, check=True)
-
-
-@dataclass(frozen=True)
-class ImportFault:
-    """A fault in a file before it is imported."""
-
-    kind: str
-    of: str
-    """The file, below the imports of its kind."""
-    what: str
-    changes: Changes
-    check: str = "inconsistent-report"
-    alone = False
-    is_possible = True
-
-    def bring(self, data: Path, *, planted: bool) -> None:
-        """The file as it is, or with the fault, as a campaign in `data`."""
-        source = IMPORTS / self.kind / self.of
-        text = source.read_text()
-        if planted:
-            parts = text.splitlines() if source.suffix == ".jsonl" else [text]
-            changed = [change(json.loads(part), self.changes) for part in parts]
-            text = "\n".join(map(json.dumps, changed))
-        folder = data.with_name(f"{data.name}-source")
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / source.name).write_text(text)
-        given = Given(
-            "c",
-            environment="native",
-            machine="h200",
-            model="tiny-llama" if self.kind == "sglang" else None,
-            say=lambda _: None,
-        )
-        import_results(self.kind, folder, data, given)
 
 
 # -- how copies and files are changed ------------------------------------------------------------------------------
@@ -663,21 +627,4 @@ PLANTED = (
     *(Planted(*fault, LLAMA) for fault in OF_LLAMA_BENCH),
     *(Planted(*fault, VLLM) for fault in OF_CLIENTS),
     *(Planted(*fault, VLLM, committed=True) for fault in AFTERWARDS),
-)
-IMPORTED = tuple(
-    ImportFault(*fault)
-    for fault in (
-        (
-            "sglang",
-            "vllm-rate-details.jsonl",
-            "sent at a tenth of the rate",
-            {"duration": times(10), ".*_throughput|concurrency": times(0.1)},
-        ),
-        (
-            "llama-benchy",
-            "vllm.json",
-            "ten times the rate of prompts",
-            {r".*\.pp_throughput\.(mean|values\..*)": times(10)},
-        ),
-    )
 )
