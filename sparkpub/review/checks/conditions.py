@@ -129,6 +129,10 @@ def _sensed(
     interval = samples.interval if matrix is None else matrix.telemetry.interval
     moments = [*(samples.times.tolist() or [0.0]), record.duration_seconds or 0.0]
     gap, at = max((then - one, one) for one, then in pairwise(moments))
+
+    def waited(column: str) -> float | None:
+        return _over(while_measuring(record, samples, column))
+
     told = {
         "slowed": _over(reasons & _SLOWDOWN > 0),
         "held": _over(reasons & (_SLOWDOWN | POWER_CAP) > 0),
@@ -138,12 +142,8 @@ def _sensed(
         "clock": samples.clock(CLOCK) or recorded["clock"],
         "memory_clock": samples.clock("gpu_clock_mem_mhz"),
         "others": samples.known("gpu_foreign_processes").max(initial=0),
-        "waited_for_disk": _over(
-            while_measuring(record, samples, "pressure_io_some_percent")
-        ),
-        "waited_for_memory": _over(
-            while_measuring(record, samples, "pressure_memory_some_percent")
-        ),
+        "waited_for_disk": waited("pressure_io_some_percent"),
+        "waited_for_memory": waited("pressure_memory_some_percent"),
         "busy_before": _over(samples.known(LOAD, samples.times < 0), np.median),
         "gap": gap,
         "gap_at": at,

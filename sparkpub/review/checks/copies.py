@@ -16,7 +16,7 @@ from sparkpub.record.text import counted
 from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Threshold
-from sparkpub.review.checks.rules import CLOCK_SECONDS
+from sparkpub.review.checks.rules import CLOCK_SECONDS, seconds_on_the_clock
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.grouping import grouped
 
@@ -104,9 +104,12 @@ def _at_once(runs: Iterable[Stored]) -> Iterator[Clash]:
         machine, started = run.record.machine, run.record.started
         zone = started.zone if started.zone == "utc" else run.record.campaign
         gpus = tuple(gpu.id for gpu in machine.gpus)
-        ended = _ended(run.record)
-        if machine.id is not None and ended is not None:
+        lasted = seconds_on_the_clock(run.record)
+        if lasted is None:
+            lasted = run.record.duration_seconds
+        if machine.id is not None and lasted is not None:
             began = datetime.fromisoformat(started.value)
+            ended = began + timedelta(seconds=lasted)
             sharing[zone, machine.id, gpus].append((began, ended, run))
     for alike in sharing.values():
         (_, over, last), *later = sorted(alike, key=itemgetter(0))
@@ -117,16 +120,6 @@ def _at_once(runs: Iterable[Stored]) -> Iterator[Clash]:
                 yield last, run, detail
             if ended > over:
                 over, last = ended, run
-
-
-def _ended(record: Record) -> datetime | None:
-    """When a run ended, by its record or else by how long it took. An end without the start's zone tells nothing."""
-    if record.ended is not None and record.ended.zone == record.started.zone:
-        return datetime.fromisoformat(record.ended.value)
-    if record.duration_seconds is not None:
-        began = datetime.fromisoformat(record.started.value)
-        return began + timedelta(seconds=record.duration_seconds)
-    return None
 
 
 def _findings(check: str, clashes: Iterable[Clash], what: str) -> Iterator[Finding]:

@@ -280,14 +280,17 @@ def figures(record: Record) -> dict[str, float | None]:
         "limit_W": limit_of(record, "power_limit_watt"),
         "limit_MHz": limit_of(record, "clock_max_sm_mhz"),
         "lasted": record.duration_seconds,
+        "wall": seconds_on_the_clock(record),
     }
-    if record.ended is not None and record.ended.zone == record.started.zone:
-        start, end = (
-            datetime.fromisoformat(moment.value)
-            for moment in (record.started, record.ended)
-        )
-        told["wall"] = (end - start).total_seconds()
     return told | dict(_needs(record))
+
+
+def seconds_on_the_clock(record: Record) -> float | None:
+    """How long a run took by when it started and ended; None where an end without the start's zone tells nothing."""
+    if record.ended is None or record.ended.zone != record.started.zone:
+        return None
+    start, end = map(datetime.fromisoformat, (record.started.value, record.ended.value))
+    return (end - start).total_seconds()
 
 
 def usual_hits(record: Record) -> float:
