@@ -92,8 +92,8 @@ def test_a_file_that_a_contribution_adds_beside_campaigns_is_told(
     a_folder(base)
     for folder in (base, data):
         (folder / "c" / "old.txt").write_text("x\n")
-    assert changes.changes(base, data)["findings"]["new"] == []
+    assert changes.changes(base, data)["findings"] == []
     (data / ".gitattributes").write_text("* filter=x\n")
     found = changes.changes(base, data)
-    assert [one["check"] for one in found["findings"]["new"]] == ["foreign-file"]
+    assert [one["check"] for one in found["findings"]] == ["foreign-file"]
     assert "No campaign differs" in "\n".join(changes.as_markdown(found))
