@@ -19,11 +19,6 @@ from sparkpub.review.physics import (
 )
 from sparkpub.review.reviewed import Cell
 
-IDENTITY_TOLERANCE = identities.TOLERANCE
-"""Allowed relative difference in parameters or KV bytes per token, because logs round."""
-WEIGHTS_TOLERANCE = identities.WEIGHTS_TOLERANCE
-"""Allowed relative difference in weight bytes, because of padding and unquantised layers: TensorRT-LLM loads 4 % more
-than the files of gpt-oss-120b contain."""
 SAME_NUMBERS_SHARE = Threshold(
     "same numbers share",
     0.02,

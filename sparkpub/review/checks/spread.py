@@ -26,7 +26,6 @@ from sparkpub.review.checks.view import Case, CellMetric, View, ids, in_words, l
 from sparkpub.review.grouping import grouped
 from sparkpub.review.physics import THROUGHPUT
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import order
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
     POOR_VARIATION_PERCENT,
@@ -71,13 +70,6 @@ DRIFT_ALPHA = Threshold(
     "Probability of a false finding of a trend (Mann-Kendall, Holm), or of first runs that stand out (binomial test, "
     "Holm), in a clean campaign.",
 )
-EARLIER_SHARE = order.EARLIER_SHARE
-"""Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they
-alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four
-complete rounds or more."""
-FEW_SWITCHES = order.FEW_SWITCHES
-"""Environments also ran in blocks if a random order would change from one to the other as seldom with less than this
-probability."""
 USERS_SHARE = Threshold(
     "users share",
     0.05,
