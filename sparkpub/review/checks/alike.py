@@ -16,7 +16,7 @@ import numpy as np
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import NAME_APART, Check
+from sparkpub.review.checks.check import NAME_ALL, NAME_APART, Check
 from sparkpub.review.checks.conditions import conditions
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity
@@ -448,6 +448,6 @@ CHECKS = (
         ("error", "warning"),
         unequal_environments,
         remedy="Make the environments alike, and re-run; or say of the comparison that it includes the difference.",
-        imported=NAME_APART,
+        imported=NAME_ALL,
     ),
 )

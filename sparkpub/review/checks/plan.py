@@ -210,7 +210,7 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
         more = f" So were {len(counts) - 1} more." if len(counts) > 1 else ""
         text = (
             f"Iteration {first.iteration} of {label(first.cell)} was recorded {same} times.{more} Only the first "
-            "record of each counts."
+            "record of each counts, so that nobody picks the better one."
         )
         cells = [run.record.cell for run in again]
         yield view.finding(
