@@ -467,7 +467,6 @@ OF_LLAMA_BENCH: tuple[tuple[str, str, Plant], ...] = (
 )
 
 OF_CLIENTS: tuple[tuple[str, str, Plant], ...] = (
-    (REPORT, "told twice as many", client({"max_concurrency": times(2)})),
     (REPORT, "a client that starves the server", client({"duration": times(1.5)})),
     (
         REPORT,
