@@ -8,7 +8,6 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
@@ -224,8 +223,6 @@ class Answer:
     phases: tuple[Phase, ...] = ()
     phases_epoch: float | None = None
     """UNIX time of the phases' zero by the clock of the machine, where the payload says it."""
-    said_at: datetime | None = None
-    """When the tool says that it measured; without a zone where it writes local time."""
     complete: bool = True
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -8,8 +8,6 @@ first repetition that stands apart looks at them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
@@ -129,19 +127,11 @@ def parse(
     return Answer(
         found.metrics,
         reading.observed(found.facts),
-        said_at=_said_at(tests[0]),
         complete=any(reading.known(found.metrics, name) for name in _RATES),
         problems=(*found.problems, *_missing(tests, found.document, options)),
         notes=found.notes,
         samples=found.samples,
     )
-
-
-def _said_at(test: Mapping[str, Any]) -> datetime | None:
-    """When the first test began, which the tool writes in UTC."""
-    with suppress(ValueError):
-        return datetime.fromisoformat(reading.word(test.get("test_time")) or "")
-    return None
 
 
 def _missing(

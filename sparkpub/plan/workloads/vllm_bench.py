@@ -7,9 +7,7 @@ engine's log does.
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
@@ -231,16 +229,8 @@ def parse(
         metrics,
         problems,
         observed=observed,
-        said_at=_said_at(left.report),
         complete=complete,
     )
-
-
-def _said_at(report: Mapping[str, Any]) -> datetime | None:
-    """When a client wrote its report, in local time: `20261121-160325`."""
-    with suppress(ValueError):
-        return datetime.fromisoformat(str(report.get("date")).replace("-", "T"))
-    return None
 
 
 def _beside(

@@ -1,6 +1,7 @@
 """What people answered in campaign.json: which finding an entry answers, and entries that answer none."""
 
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.review.checks.check import Check
@@ -19,18 +20,11 @@ def covers(entry: Acknowledgement, finding: Finding) -> bool:
     """Whether an entry answers a finding: it names the check, perhaps by a former name, and every cell concerned."""
     if MERGED.get(entry.check, entry.check) != finding.check:
         return False
-    pattern = (entry.cell or "*/*/*").split("/")
-    if pattern == ["*", "*", "*"]:
+    pattern = entry.cell or "*/*/*"
+    if pattern == "*/*/*":
         return True
-    return (
-        bool(finding.cells)
-        and len(pattern) == 3
-        and all(
-            want in ("*", part)
-            for cell in finding.cells
-            for want, part in zip(pattern, cell.split("/"), strict=True)
-        )
-    )
+    is_of_cells = pattern.count("/") == 2 and bool(finding.cells)
+    return is_of_cells and all(fnmatchcase(cell, pattern) for cell in finding.cells)
 
 
 def idle_acknowledgements(view: View, findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -10,18 +10,21 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, pairwise
 from operator import itemgetter
-from statistics import fmean, variance
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import NAME_APART, Check
-from sparkpub.review.checks.evidence import Reread, Samples
+from sparkpub.review.checks.check import NAME_ALL, NAME_APART, Check
+from sparkpub.review.checks.conditions import conditions
+from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.plan import is_path
 from sparkpub.review.checks.view import View, ids, in_words, is_planned
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
+from sparkpub.review.statistics.estimate import Floats
 
 CHANCE_ERRORS = 4.0
 """Standard errors by which means may be apart: they are further in less than 1 of 10,000 by chance."""
@@ -32,8 +35,6 @@ ABSENT = "absent"
 """Stands for a name that a run lacks."""
 Sides = Mapping[str, Collection[str]]
 """The values of each run of a cell, or of each environment of a model and workload."""
-Apart = Iterator[tuple[Severity, str, Sides]]
-"""In what sides differ by name, how bad that is, and their values."""
 
 
 class Seen(NamedTuple):
@@ -41,7 +42,6 @@ class Seen(NamedTuple):
 
     record: Record
     answer: Reread | None = None
-    samples: Samples | None = None
 
 
 Groups = Mapping[str, Sequence[Seen]]
@@ -77,14 +77,11 @@ class Trait(NamedTuple):
         named = has if isinstance(has, Mapping) else {self.what: has}
         return {name: str(value) for name, value in named.items() if value is not None}
 
-    def apart(self, groups: Groups, *, pooled: bool) -> Apart:
+    def apart(self, groups: Groups) -> Iterator[tuple[str, Sides]]:
         """The names of which groups have no value in common, each with the values of every group that knows some.
 
         What may differ from run to run, such as a seed, differs between groups only where the runs of each agree.
         """
-        severity = self.pooled if pooled else self.compared
-        if severity is None:
-            return
         known = [
             (run.record.machine.id if self.own else None, group, named)
             for group, runs in groups.items()
@@ -103,7 +100,7 @@ class Trait(NamedTuple):
                 steady = [has for has in sides.values() if self.pooled or len(has) == 1]
                 pairs = combinations(steady, 2)
                 if any(one.isdisjoint(other) for one, other in pairs):
-                    yield severity, name, sides
+                    yield name, sides
 
 
 def _of_gpus(run: Seen, field: str) -> str | None:
@@ -273,9 +270,8 @@ def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
             for number, runs in enumerate(sessions)
         }
         for fact in FACTS:
-            least = "warning" if fact.what == "software" else "error"
-            severities = [each[0] for each in fact.apart(groups, pooled=True)]
-            if least in severities and not fact.own:
+            is_asked = fact.pooled == "error" or fact.what == "software"
+            if is_asked and not fact.own and any(fact.apart(groups)):
                 found[fact.what] = None
     return list(found)
 
@@ -284,65 +280,33 @@ def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
 
 
 class Condition(NamedTuple):
-    """Something that was measured of each run and should be the same on average in environments: not `least` apart or
-    more, in its unit or as a share of the mean, and by several standard errors."""
+    """Something that was measured of each run and should be the same on average in environments: not apart by `least`
+    or by a share of it, and by several standard errors."""
 
     what: str
     unit: str
-    least: float
-    is_share: bool
-    read: Callable[[Seen], float | None]
+    column: str
+    """Where `conditions` has it."""
+    least: float = 0.0
+    share: float = 0.0
 
-    def apart(self, groups: Groups, *, pooled: bool) -> Apart:
-        """Between which environments it differs; runs of a cell may."""
-        known = {
-            side: [value for run in runs if (value := self.read(run)) is not None]
-            for side, runs in groups.items()
-            if not pooled
-        }
-        enough = {at: has for at, has in known.items() if len(has) >= CONDITION_RUNS}
-        if any(self._parts(*pair) for pair in combinations(enough.values(), 2)):
-            sides = {
-                side: [f"{fmean(values):.0f} {self.unit} on average"]
-                for side, values in known.items()
-                if values
-            }
-            yield "warning", self.what, sides
-
-    def _parts(self, one: Sequence[float], other: Sequence[float]) -> bool:
-        least = self.least * (fmean(one) if self.is_share else 1.0)
-        error = math.sqrt(variance(one) / len(one) + variance(other) / len(other))
-        return abs(fmean(one) - fmean(other)) > max(least, CHANCE_ERRORS * error)
-
-
-def _clock(run: Seen, column: str) -> float | None:
-    return None if run.samples is None else run.samples.clock(column)
+    def is_unlike(self, one: Floats, other: Floats) -> bool:
+        """Whether the runs of two environments differ in it."""
+        if min(len(one), len(other)) < CONDITION_RUNS:
+            return False
+        error = math.hypot(
+            *(has.std(ddof=1) / math.sqrt(len(has)) for has in (one, other))
+        )
+        least = max(self.least + self.share * one.mean(), CHANCE_ERRORS * error)
+        return bool(abs(one.mean() - other.mean()) > least)
 
 
 CONDITIONS = (
     # A warmer GPU boosts less.
-    Condition(
-        "start temperature",
-        "°C",
-        5.0,
-        False,
-        lambda run: run.record.value("gpu_temp_start_celsius"),
-    ),
+    Condition("start temperature", "°C", "start", least=5.0),
     # What arithmetic bounds follows the SM clock, and decoding that of the memory.
-    Condition(
-        "SM clock under load",
-        "MHz",
-        0.02,
-        True,
-        lambda run: _clock(run, "gpu_clock_sm_mhz"),
-    ),
-    Condition(
-        "memory clock under load",
-        "MHz",
-        0.02,
-        True,
-        lambda run: _clock(run, "gpu_clock_mem_mhz"),
-    ),
+    Condition("SM clock under load", "MHz", "clock", share=0.02),
+    Condition("memory clock under load", "MHz", "memory_clock", share=0.02),
 )
 
 
@@ -378,6 +342,27 @@ def unequal_environments(view: View) -> Iterator[Finding]:
     """Comparisons that are not only between environments: what else differs, one finding per cause."""
     several = [place for place in _compared(view) if len(place) > 1]
     yield from _unlike(view, UNEQUAL, several)
+    table = view.once(conditions)
+    rows = {run.run_id: row for row, run in enumerate(view.happened)}
+    for condition in CONDITIONS:
+        cases: Differing = []
+        for place in several:
+            known = {
+                side: [rows[run.run_id] for run in runs] for side, runs in place.items()
+            }
+            values = {side: table[condition.column][at] for side, at in known.items()}
+            told = {side: has[~np.isnan(has)] for side, has in values.items()}
+            if any(
+                condition.is_unlike(*pair) for pair in combinations(told.values(), 2)
+            ):
+                sides = {
+                    side: [f"{has.mean():.0f} {condition.unit} on average"]
+                    for side, has in told.items()
+                    if len(has)
+                }
+                cases.append((place, condition.what, sides))
+        if cases:
+            yield _told(view, UNEQUAL, "warning", condition.what, cases, by_side=True)
 
 
 def _compared(view: View) -> list[SideBySide]:
@@ -388,24 +373,26 @@ def _compared(view: View) -> list[SideBySide]:
 
 
 def _unlike(view: View, check: str, places: Iterable[SideBySide]) -> Iterator[Finding]:
-    """A finding for each fact or condition in which the groups of places differ."""
+    """A finding for each fact in which the groups of places differ."""
     seen: list[tuple[SideBySide, Groups]] = []
     for place in places:
         read = {side: map(view.evidence.of, runs) for side, runs in place.items()}
         groups: Groups = {
-            side: [Seen(run.stored.record, run.answer, run.samples) for run in runs]
+            side: [Seen(run.stored.record, run.answer) for run in runs]
             for side, runs in read.items()
         }
         seen.append((place, groups))
-    questions: tuple[Trait | Condition, ...] = (*FACTS, *CONDITIONS)
-    for asked in questions:
-        found: dict[Severity, Differing] = defaultdict(list)
-        for place, known in seen:
-            for severity, name, sides in asked.apart(known, pooled=check == MIXED):
-                found[severity].append((place, name, sides))
-        for severity, cases in found.items():
+    for fact in FACTS:
+        severity = fact.pooled if check == MIXED else fact.compared
+        cases = [
+            (place, name, sides)
+            for place, known in seen
+            if severity
+            for name, sides in fact.apart(known)
+        ]
+        if severity and cases:
             is_of_sides = check == UNEQUAL
-            yield _told(view, check, severity, asked.what, cases, by_side=is_of_sides)
+            yield _told(view, check, severity, fact.what, cases, by_side=is_of_sides)
 
 
 def _told(
@@ -461,6 +448,6 @@ CHECKS = (
         ("error", "warning"),
         unequal_environments,
         remedy="Make the environments alike, and re-run; or say of the comparison that it includes the difference.",
-        imported=NAME_APART,
+        imported=NAME_ALL,
     ),
 )

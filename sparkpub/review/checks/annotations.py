@@ -56,13 +56,15 @@ def _escaped(text: str) -> str:
 def _file(review: Review, finding: Finding) -> str:
     """The file a finding is about, a page, a record, else the campaign's file: from the root of the repository that
     holds it, as GitHub names files; as it is outside of one."""
-    data = review.dataset.campaigns.get(finding.campaign)
-    folder = review.dataset.folder / finding.campaign if data is None else data.folder
-    path = folder / CAMPAIGN_FILE
     if finding.run is not None:
         path = review.dataset.by_id[finding.run].path
     elif "file" in finding.evidence:
         path = Path(str(finding.evidence["file"]))
+    else:
+        path = review.dataset.folder / finding.campaign / CAMPAIGN_FILE
+        if finding.campaign in review.dataset.campaigns:
+            campaign = review.dataset.campaigns[finding.campaign]
+            path = campaign.folder / CAMPAIGN_FILE
     whole = path.absolute()
     for above in whole.parents:
         if (above / ".git").exists():

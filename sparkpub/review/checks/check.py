@@ -17,10 +17,8 @@ ASK = (
     "Ask whoever published it, leave the runs out (sparkpub quarantine), or say in campaign.json why they stand "
     "(acknowledged:)."
 )
-NAME_APART = (
-    "Name the runs apart by what differs when you import them, or leave some out (sparkpub quarantine), and read a "
-    "comparison as of all that differs."
-)
+NAME_APART = "Name the runs apart by what differs when you import them, or leave some out (sparkpub quarantine)."
+NAME_ALL = "Name the environments by all that differs, and read the comparison as of all of it."
 """What can be done about results that others measured, and nobody can measure again."""
 Problems = Callable[[View, Stored], Iterable[str]]
 """What is wrong with a run, each thing in words; a text may be empty where there is no more to say than that it is."""

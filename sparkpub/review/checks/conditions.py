@@ -2,10 +2,10 @@
 telemetry is its own and whole. Events that were noted meanwhile count beside the samples."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from statistics import fmean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,10 @@ from sparkpub.plan.workloads.payload import pages
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import telemetry
 from sparkpub.record.store import Stored
-from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import ASK, Asked, Check, each
-from sparkpub.review.checks.evidence import (
-    COLUMNS,
-    Samples,
-    measured_phase,
-    while_measuring,
-)
+from sparkpub.review.checks.evidence import measured_phase, while_measuring
 from sparkpub.review.checks.finding import Threshold
-from sparkpub.review.checks.rules import limit_of
+from sparkpub.review.checks.rules import Breaks, FiguresOfRuns, Rule, limit_of
 from sparkpub.review.checks.view import View, is_planned
 from sparkpub.review.physics import machine_of
 from sparkpub.review.statistics.estimate import Floats
@@ -39,11 +33,6 @@ WAITED_PERCENT = Threshold(
     20.0,
     "Share of the measured time in which some process waited for disk or memory, by the kernel's pressure stall "
     "information, from which something else was at work. In real runs it was 7 at most.",
-)
-TENANT_GIB = Threshold(
-    "tenant gib",
-    0.25,
-    "GPU memory in use before a run, above the usual value of the campaign: a CUDA context alone takes this much.",
 )
 TENANT_LOAD_PERCENT = Threshold(
     "tenant load percent",
@@ -85,11 +74,6 @@ REST_PERCENT = Threshold(
     "much.",
 )
 
-PRESSURES = {
-    "the disk": "pressure_io_some_percent",
-    "memory": "pressure_memory_some_percent",
-}
-"""What processes wait for, and the column of the telemetry that says how long."""
 POWER_CAP = 0x4
 """NVML's bit for a clock held by the power limit, which is how a GPU is built to run."""
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
@@ -97,17 +81,90 @@ STEADY = 0.125
 """Least share of the whole growth from each quarter of a phase to the next; a straight line has a third."""
 LEAK_SECONDS = 60.0
 """Garbage is collected more often than once a minute."""
+CLOCK, LOAD = "gpu_clock_sm_mhz", "gpu_utilization_percent"
 GAP_SECONDS = 2.0
 LOAD_SAMPLES = 5
 """Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
 
 
-NONE = Samples({name: np.empty(0) for name in COLUMNS})
-"""The telemetry of a run that has none: nothing shows in it."""
+# -- what sensors say --------------------------------------------------------------------------------------------
 
 
-def _samples(view: View, stored: Stored) -> Samples:
-    return view.evidence.of(stored).samples or NONE
+def conditions(view: View) -> FiguresOfRuns:
+    """What the record and the samples of each run say of its conditions."""
+    recorded = [(run, _recorded(run)) for run in view.happened]
+    return FiguresOfRuns([told | _sensed(view, run, told) for run, told in recorded])
+
+
+def _recorded(stored: Stored) -> dict[str, float | None]:
+    record, machine = stored.record, stored.record.machine
+    is_served = "server" in record.observed.settings or is_of_running_server(record)
+    usual = getattr(machine_of(record), "slowdown_celsius", None)
+    return {
+        "start": record.value("gpu_temp_start_celsius"),
+        "has_gate": any("temp" in gate.name for gate in record.gates),
+        "limit_W": limit_of(record, "power_limit_watt"),
+        "default_W": limit_of(record, "power_default_watt"),
+        # What the matrix set, else what the GPU can do.
+        "highest": machine.clocks_locked_mhz or limit_of(record, "clock_max_sm_mhz"),
+        "slowdown": machine.gpu_slowdown_celsius or usual,
+        "clock": record.value("gpu_clock_sm_mean_mhz"),
+        # Nothing of its own was on the GPU before: no server of several runs, nor one that an import measured.
+        "begins_alone": is_planned(record) and not is_served,
+    }
+
+
+def _sensed(
+    view: View, stored: Stored, recorded: Mapping[str, float | None]
+) -> dict[str, float | None]:
+    record, matrix = stored.record, view.campaign.matrix
+    samples = view.evidence.of(stored).samples
+    if samples is None:
+        return {}
+    busy = samples.under_load
+    reasons = samples.known("gpu_throttle_reasons", busy).astype(np.int64)
+    slowdown, highest = recorded["slowdown"] or np.nan, recorded["highest"] or np.nan
+    celsius, clocks = samples.columns["gpu_temp_celsius"], samples.columns[CLOCK]
+    hot = busy & (celsius >= slowdown) & (clocks < HELD_CLOCK_SHARE * highest)
+    interval = samples.interval if matrix is None else matrix.telemetry.interval
+    moments = [*(samples.times.tolist() or [0.0]), record.duration_seconds or 0.0]
+    gap, at = max((then - one, one) for one, then in pairwise(moments))
+
+    def waited(column: str) -> float | None:
+        return _over(while_measuring(record, samples, column))
+
+    told = {
+        "slowed": _over(reasons & _SLOWDOWN > 0),
+        "held": _over(reasons & (_SLOWDOWN | POWER_CAP) > 0),
+        "hot": hot.sum() / max(1, busy.sum()),
+        "hot_clock": _over(clocks[hot], np.median),
+        "hottest": celsius[hot].max(initial=0),
+        "clock": samples.clock(CLOCK) or recorded["clock"],
+        "memory_clock": samples.clock("gpu_clock_mem_mhz"),
+        "others": samples.known("gpu_foreign_processes").max(initial=0),
+        "waited_for_disk": waited("pressure_io_some_percent"),
+        "waited_for_memory": waited("pressure_memory_some_percent"),
+        "busy_before": _over(samples.known(LOAD, samples.times < 0), np.median),
+        "gap": gap,
+        "gap_at": at,
+        "interval": interval,
+        "allowed_gap": max(TELEMETRY_GAP_INTERVALS * interval, GAP_SECONDS),
+    }
+    phase = measured_phase(record)
+    if phase is not None and len(samples.times):
+        within = samples.within(phase)
+        load = samples.known(LOAD, within)
+        is_long = phase.end_seconds - phase.start_seconds > 2 * samples.interval
+        told["samples_within"] = within.sum() if is_long else None
+        told["most_load"] = load.max() if len(load) >= LOAD_SAMPLES else None
+    return told
+
+
+def _over(values: Any, of: Callable[..., Any] = np.mean) -> float | None:
+    return float(of(values)) if len(values) else None
+
+
+# -- what was noted meanwhile ------------------------------------------------------------------------------------
 
 
 def _events(stored: Stored, *kinds: str) -> list[str]:
@@ -130,140 +187,24 @@ def _unmet(stored: Stored, *words: str) -> Iterator[str]:
             yield f"{name} wanted {gate.wanted} {gate.unit}".strip() + read
 
 
-# -- heat and clocks ---------------------------------------------------------------------------------------------
-
-
-def _started_hot(_view: View, stored: Stored) -> Iterator[str]:
-    """What a gate let start, and a temperature above the methodology's limit where no gate asked for one."""
+def _hot_gate(_view: View, stored: Stored) -> Iterator[str]:
     yield from _unmet(stored, "temp")
-    start = stored.record.value("gpu_temp_start_celsius")
-    gated = any("temp" in gate.name for gate in stored.record.gates)
-    if not gated and start is not None and start > START_TEMPERATURE_CELSIUS:
-        yield f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"
 
 
-def _share_held(samples: Samples, reasons: int) -> float:
-    """Share of the samples under load in which one of these reasons held the clock; 0 where none tells."""
-    found = samples.known("gpu_throttle_reasons", samples.under_load).astype(np.int64)
-    return float(np.mean(found & reasons > 0)) if len(found) else 0.0
-
-
-def _slowed(view: View, stored: Stored) -> Iterator[str]:
-    """Heat or hardware that slowed a run, by its samples, by what was noted meanwhile, or by a hot GPU's clock."""
-    share = _share_held(_samples(view, stored), _SLOWDOWN)
+def _throttled(_view: View, stored: Stored) -> Iterator[str]:
+    """What was noted of heat or hardware that slowed a run; a clock that the power limit holds is as it should be."""
     harmless = {telemetry.THROTTLES[POWER_CAP]}
     noted = _events(stored, "throttle")
-    events = [text for text in noted if set(text.split(", ")) != harmless]
-    if share > THROTTLED_SHARE or events:
-        said = f": {events[0]}" if events else ""
-        yield f"{100 * share:.0f} % of the samples under load{said}"
-    else:
-        yield from _hot(view, stored)
+    yield from [text for text in noted if set(text.split(", ")) != harmless][:1]
 
 
-def _hot(view: View, stored: Stored) -> Iterator[str]:
-    """A clock far below the GPU's at its slowdown temperature, by the driver or else by the catalogue: not every driver
-    gives a reason, and few imports have one."""
-    samples, machine = _samples(view, stored), stored.record.machine
-    usual = getattr(machine_of(stored.record), "slowdown_celsius", None)
-    limit, highest = machine.gpu_slowdown_celsius or usual, _highest_clock(stored)
-    if limit is None or highest is None:
-        return
-    busy, celsius = samples.under_load, samples.columns["gpu_temp_celsius"]
-    clocks = samples.columns["gpu_clock_sm_mhz"]
-    held = busy & (celsius >= limit) & (clocks < HELD_CLOCK_SHARE * highest)
-    if held.sum() > THROTTLED_SHARE * busy.sum():
-        yield (
-            f"{np.median(clocks[held]):.0f} of {highest:.0f} MHz at {celsius[held].max():.0f} °C, and {limit:.0f} °C "
-            "is where it slows down"
-        )
+def _stuck(_view: View, stored: Stored) -> Iterator[str]:
+    yield from _events(stored, "slow-clock")[:1]
 
 
-def _highest_clock(stored: Stored) -> float | None:
-    """What the matrix set, else what the GPU can do by its driver or the catalogue, in MHz."""
-    locked = stored.record.machine.clocks_locked_mhz
-    return locked or limit_of(stored.record, "clock_max_sm_mhz")
-
-
-def _stuck(view: View, stored: Stored) -> Iterator[str]:
-    """What of a run's clocks is far below what the GPU can do; heat is told as such."""
-    if any(_hot(view, stored)):
-        return
-    samples, limit = _samples(view, stored), _highest_clock(stored)
-    recorded = stored.record.value("gpu_clock_sm_mean_mhz")
-    clock = samples.clock("gpu_clock_sm_mhz") or recorded
-    # Neither power nor heat held the clock in any sample, by the driver's word.
-    is_told = len(samples.known("gpu_throttle_reasons")) > 0
-    is_free = is_told and not _share_held(samples, _SLOWDOWN | POWER_CAP)
-    share = HELD_CLOCK_SHARE if is_free else SLOW_CLOCK_SHARE
-    if clock is not None and limit is not None and clock < share * limit:
-        yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
-    else:
-        yield from _events(stored, "slow-clock")[:1]
-
-
-def _less_than_the_gpu(_view: View, stored: Stored) -> Iterator[str]:
-    """A GPU that may not draw what it is built for."""
-    for gpu in stored.record.machine.gpus:
-        limit, usual = gpu.power_limit_watt, gpu.power_default_watt
-        if limit and usual and limit < 0.99 * usual:
-            yield f"{gpu.name} was limited to {limit:g} W of {usual:g} W"
-
-
-# -- company -----------------------------------------------------------------------------------------------------
-
-
-def _company(view: View, stored: Stored) -> Iterator[str]:
-    """Somebody else on the GPU, the processors, the disk or in the memory, before the run or in it."""
+def _company(_view: View, stored: Stored) -> Iterator[str]:
     yield from _unmet(stored, "exclusive", "cpu", "memory")
     yield from _events(stored, "foreign-process")
-    record, samples = stored.record, _samples(view, stored)
-    most = samples.known("gpu_foreign_processes").max(initial=0)
-    if most:
-        yield f"the GPU was in use by up to {other_processes(int(most))}"
-    for what, column in PRESSURES.items():
-        waited = while_measuring(record, samples, column)
-        if waited and fmean(waited) > WAITED_PERCENT:
-            yield f"processes waited for {what} in {fmean(waited):.0f} % of the measured time"
-    if _begins_alone(stored):
-        yield from _tenants(view, stored)
-
-
-def _tenants(view: View, stored: Stored) -> Iterator[str]:
-    """Memory or load that was on the GPU before the run."""
-    samples, used = _samples(view, stored), _used_before(stored)
-    usual = view.once(_usually_used)
-    if used is not None and used > usual + TENANT_GIB:
-        yield f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
-    idle = samples.known("gpu_utilization_percent", samples.times < 0)
-    if len(idle) and np.median(idle) >= TENANT_LOAD_PERCENT:
-        yield f"the GPU was {np.median(idle):.0f} % busy before it"
-
-
-def _begins_alone(stored: Stored) -> bool:
-    """Whether nothing of its own was on the GPU before a run: no server that lives for several runs, that ran before
-    the campaign, or that an imported client measured."""
-    record = stored.record
-    return (
-        "server" not in record.observed.settings
-        and not is_of_running_server(record)
-        and is_planned(record)
-    )
-
-
-def _usually_used(view: View) -> float:
-    """GPU memory in use before the runs of a campaign, in GiB."""
-    before = [_used_before(run) for run in view.happened if _begins_alone(run)]
-    return median([used for used in before if used is not None] or [0.0])
-
-
-def _used_before(stored: Stored) -> float | None:
-    """GPU memory in use before the run, where it has its own: by the memory ledger, else by the tool's own report."""
-    record = stored.record
-    if record.machine.unified_memory:
-        return None
-    used = None if record.memory is None else record.memory.baseline.gpu_used_gib
-    return record.value("device_used_before_gib") if used is None else used
 
 
 def _complaints(_view: View, stored: Stored) -> Iterator[str]:
@@ -368,8 +309,8 @@ def _leaks(view: View, stored: Stored) -> Iterator[str]:
     """
     noted = _events(stored, "leak")
     yield from noted
-    samples, phase = _samples(view, stored), measured_phase(stored.record)
-    if noted or phase is None or not is_planned(stored.record):
+    samples, phase = view.evidence.of(stored).samples, measured_phase(stored.record)
+    if noted or not samples or phase is None or not is_planned(stored.record):
         return
     for signal, (column, sign) in MEMORY.items():
         values = sign * samples.columns[column]
@@ -398,44 +339,25 @@ def growth(times: Floats, gib: Floats) -> str | None:
     return f"grew steadily by {total:.2f} GiB in {span:.0f} s, {rate:.2f} GiB/min"
 
 
-# -- the telemetry itself ----------------------------------------------------------------------------------------
-
-
-def _silence(view: View, stored: Stored) -> Iterator[str]:
-    """The longest time without a sample, where it is too long."""
-    samples, matrix = view.evidence.of(stored).samples, view.campaign.matrix
-    if samples is None:
-        return
-    interval = samples.interval if matrix is None else matrix.telemetry.interval
-    allowed = max(TELEMETRY_GAP_INTERVALS * interval, GAP_SECONDS)
-    moments = samples.times.tolist() or [0.0]
-    silences = pairwise([*moments, stored.record.duration_seconds or 0.0])
-    gap, at = max((later - earlier, earlier) for earlier, later in silences)
-    if gap > allowed:
-        yield f"{gap:.1f} s from second {at:.0f} on, with one sample every {interval:g} s requested"
-
-
-def _foreign(view: View, stored: Stored) -> Iterator[str]:
-    """What shows that samples are not those of a run: none is of the time in which it measured, or the GPU did nothing
-    then."""
-    samples, phase = _samples(view, stored), measured_phase(stored.record)
-    if phase is None or not len(samples.times):
-        return
-    within = samples.within(phase)
-    load = samples.known("gpu_utilization_percent", within)
-    is_long = phase.end_seconds - phase.start_seconds > 2 * samples.interval
-    if is_long and not within.any():
-        yield "no sample lies within the measured phase"
-    if len(load) >= LOAD_SAMPLES and load.max() < REST_PERCENT:
-        yield f"the GPU was at rest throughout the measured phase ({load.max():.0f} % at most)"
-
-
+of_conditions = partial(Breaks, of=conditions)
 CHECKS = (
     Check(
         "thermal-gate",
         "Did every run start cool?",
         kind="evidence",
-        asked=(Asked("started hot", each(_started_hot)),),
+        asked=(
+            Asked(
+                "started hot",
+                of_conditions(
+                    Rule(
+                        f"start <= {START_TEMPERATURE_CELSIUS}",
+                        "the GPU had {left:.0f} °C, and {right:g} °C is the limit",
+                        where="has_gate == 0",
+                    ),
+                    also=_hot_gate,
+                ),
+            ),
+        ),
         remedy="Let the machine cool before each run (cooldown:, and max_start_temp_celsius: in gates:), and re-run.",
         imported=ASK,
     ),
@@ -445,12 +367,31 @@ CHECKS = (
         kind="evidence",
         asked=(
             Asked(
-                "had less than the GPU that they are called by",
-                each(_less_than_the_gpu),
-                remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or say in campaign.json why it "
+                "ran under a lower power limit than the GPU is built for",
+                of_conditions(
+                    Rule(
+                        "limit_W >= 0.99 * default_W",
+                        "{left:g} W of {default_W:g} W",
+                    )
+                ),
+                remedy="Restore the GPU's default (nvidia-smi -pl) and re-run, or say in campaign.json why it "
                 "had less (acknowledged:).",
             ),
-            Asked("ran with a GPU slowed by heat or hardware", each(_slowed)),
+            Asked(
+                "ran with a GPU slowed by heat or hardware",
+                of_conditions(
+                    Rule(
+                        f"100 * slowed <= 100 * {THROTTLED_SHARE}",
+                        "{left:.0f} % of the samples under load",
+                    ),
+                    Rule(
+                        f"hot <= {THROTTLED_SHARE}",
+                        "{hot_clock:.0f} of {highest:.0f} MHz at {hottest:.0f} °C, and {slowdown:.0f} °C is where it "
+                        "slows down",
+                    ),
+                    also=_throttled,
+                ),
+            ),
         ),
         remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
         imported=ASK,
@@ -459,7 +400,20 @@ CHECKS = (
         "slow-clock",
         "Did the GPU reach its normal clock?",
         kind="evidence",
-        asked=(Asked("ran with a slow clock", each(_stuck)),),
+        asked=(
+            Asked(
+                "ran with a slow clock",
+                of_conditions(
+                    Rule(
+                        f"clock >= where(held == 0, {HELD_CLOCK_SHARE}, {SLOW_CLOCK_SHARE}) * highest",
+                        "{left:.0f} MHz under load, of {highest:.0f} MHz",
+                        # Heat is told as such.
+                        where=f"known(hot, 0) <= {THROTTLED_SHARE}",
+                    ),
+                    also=_stuck,
+                ),
+            ),
+        ),
         remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
         imported=ASK,
     ),
@@ -467,7 +421,31 @@ CHECKS = (
         "foreign-load",
         "Was the run alone on the machine, and was the GPU free before it?",
         kind="evidence",
-        asked=(Asked("shared the machine", each(_company)),),
+        asked=(
+            Asked(
+                "shared the machine",
+                of_conditions(
+                    Rule(
+                        "others <= 0",
+                        "up to {left:g} processes of others were on the GPU",
+                    ),
+                    Rule(
+                        f"waited_for_disk <= {WAITED_PERCENT}",
+                        "processes waited for the disk in {left:.0f} % of the measured time",
+                    ),
+                    Rule(
+                        f"waited_for_memory <= {WAITED_PERCENT}",
+                        "processes waited for memory in {left:.0f} % of the measured time",
+                    ),
+                    Rule(
+                        f"busy_before < {TENANT_LOAD_PERCENT}",
+                        "the GPU was {left:.0f} % busy before it",
+                        where="begins_alone",
+                    ),
+                    also=_company,
+                ),
+            ),
+        ),
         remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
         imported=ASK,
     ),
@@ -496,7 +474,15 @@ CHECKS = (
         "Is the telemetry complete?",
         kind="evidence",
         asked=(
-            Asked("had gaps in the telemetry, so peaks may be missing", each(_silence)),
+            Asked(
+                "had gaps in the telemetry, so peaks may be missing",
+                of_conditions(
+                    Rule(
+                        "gap <= allowed_gap",
+                        "{left:.1f} s from second {gap_at:.0f} on, with one sample every {interval:g} s requested",
+                    )
+                ),
+            ),
         ),
         remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
     ),
@@ -506,7 +492,18 @@ CHECKS = (
         kind="evidence",
         asked=(
             Asked(
-                "had telemetry that cannot belong to the run", each(_foreign), "error"
+                "had telemetry that cannot belong to the run",
+                of_conditions(
+                    Rule(
+                        "samples_within >= 1",
+                        "no sample lies within the measured phase",
+                    ),
+                    Rule(
+                        f"most_load >= {REST_PERCENT}",
+                        "the GPU was at rest throughout the measured phase ({left:.0f} % at most)",
+                    ),
+                ),
+                "error",
             ),
         ),
         remedy="Quarantine the runs, or import them without this telemetry.",

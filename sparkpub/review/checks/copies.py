@@ -16,7 +16,7 @@ from sparkpub.record.text import counted
 from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Threshold
-from sparkpub.review.checks.rules import CLOCK_SECONDS
+from sparkpub.review.checks.rules import CLOCK_SECONDS, seconds_on_the_clock
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.grouping import grouped
 
@@ -63,9 +63,8 @@ def dependent(kept: Recorded) -> Iterator[Finding]:
     what = "Copied from {}, so that they replicate nothing"
     yield from _findings("copied-evidence", _copies(kept), what)
     what = "Beside runs of {} on one GPU or host, so that each slowed the other down"
-    remedy = "Re-run them one after the other."
     clashes = _at_once(run for run, _ in kept)
-    yield from _findings("time-consistency", clashes, what, remedy)
+    yield from _findings("time-consistency", clashes, what)
 
 
 def _copies(kept: Recorded) -> Iterator[Clash]:
@@ -105,9 +104,12 @@ def _at_once(runs: Iterable[Stored]) -> Iterator[Clash]:
         machine, started = run.record.machine, run.record.started
         zone = started.zone if started.zone == "utc" else run.record.campaign
         gpus = tuple(gpu.id for gpu in machine.gpus)
-        ended = _ended(run.record)
-        if machine.id is not None and ended is not None:
+        lasted = seconds_on_the_clock(run.record)
+        if lasted is None:
+            lasted = run.record.duration_seconds
+        if machine.id is not None and lasted is not None:
             began = datetime.fromisoformat(started.value)
+            ended = began + timedelta(seconds=lasted)
             sharing[zone, machine.id, gpus].append((began, ended, run))
     for alike in sharing.values():
         (_, over, last), *later = sorted(alike, key=itemgetter(0))
@@ -120,19 +122,7 @@ def _at_once(runs: Iterable[Stored]) -> Iterator[Clash]:
                 over, last = ended, run
 
 
-def _ended(record: Record) -> datetime | None:
-    """When a run ended, by its record or else by how long it took. An end without the start's zone tells nothing."""
-    if record.ended is not None and record.ended.zone == record.started.zone:
-        return datetime.fromisoformat(record.ended.value)
-    if record.duration_seconds is not None:
-        began = datetime.fromisoformat(record.started.value)
-        return began + timedelta(seconds=record.duration_seconds)
-    return None
-
-
-def _findings(
-    check: str, clashes: Iterable[Clash], what: str, remedy: str = ""
-) -> Iterator[Finding]:
+def _findings(check: str, clashes: Iterable[Clash], what: str) -> Iterator[Finding]:
     """One finding for each two campaigns, or for one, with the later runs; within a campaign with those before them,
     too. `what` is said of them, and of the other campaign."""
     pairs = grouped(
@@ -147,7 +137,7 @@ def _findings(
             runs = {run.run_id: run for *both, _ in found for run in both}
         cells = dict.fromkeys(label(run.record.cell) for run in runs.values())
         evidence = {"cells": list(cells), "runs": list(runs)}
-        yield Finding(check, "error", second, None, None, text, evidence, remedy)
+        yield Finding(check, "error", second, None, None, text, evidence)
 
 
 CHECKS = (

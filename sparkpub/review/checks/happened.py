@@ -105,8 +105,9 @@ def _no_result(view: View, stored: Stored) -> Iterator[str]:
     record, answer = stored.record, view.evidence.of(stored).answer
     if _published_only(record):
         return
-    reported = any(value.source == "report" for value in record.metrics.values())
-    if all(value.value is None for value in record.metrics.values()):
+    values = record.metrics.values()
+    reported = any(value.source == "report" for value in values)
+    if all(value.value is None for value in values):
         yield "it ended with exit code 0 but has no figures"
     elif reported and record.file("report") is None:
         yield "its figures are recorded as coming from a report, but there is none"
@@ -195,21 +196,24 @@ _LISTED = 3
 def foreign_files(dataset: Dataset) -> Iterator[Finding]:
     """One finding for each kind of foreign file in each campaign, and for each kind of those that are in none."""
     folders = {campaign.folder.parent for campaign in dataset.campaigns.values()}
-    for data in sorted(filter(Path.is_dir, folders | {dataset.folder})):
-        found = grouped(_foreign(dataset, data), lambda file: file[:2])
-        for (campaign, kind), files in found.items():
+    folders.add(dataset.folder)
+    for data in sorted(filter(Path.is_dir, folders)):
+        foreign = _foreign(dataset, data)
+        for (place, kind), files in grouped(foreign, lambda file: file[:2]).items():
             names = [name for *_, name in files]
             severity, so = _KINDS[kind]
-            more = len(names) - _LISTED
-            listed = ", ".join(names[:_LISTED]) + f" and {more} more" * (more > 0)
+            listed = ", ".join(names[:_LISTED])
+            if len(names) > _LISTED:
+                listed += f" and {len(names) - _LISTED} more"
             text = f"No part of a campaign: {listed} ({kind}). {so}."
-            about = campaign or names[0].partition("/")[0]
+            about = place or names[0].partition("/")[0]
             evidence = {"what": kind, "files": names}
             yield Finding("foreign-file", severity, about, None, None, text, evidence)
 
 
-def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[str | None, str, str]]:
-    """What lies in a data folder and does not belong there: its campaign, its kind and its name."""
+def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[str, str, str]]:
+    """What lies in a data folder and does not belong there: its campaign, nothing where it is in none, its kind and its
+    name."""
     campaigns = campaign_folders(data)
     own = {file for run in dataset.runs for file in run.files}
     own |= {folder / CAMPAIGN_FILE for folder in campaigns}
@@ -221,14 +225,13 @@ def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[str | None, str, st
     looked_at = {*dataset.campaigns, *dataset.damage}
     skipped = {folder.name for folder in campaigns} - looked_at
     for entry in everything(data):
-        path = Path(entry.path)
+        path, kind = Path(entry.path), _kind(entry)
         name = path.relative_to(data)
-        kind = _kind(entry)
         if kind == "named by no record" and (path in own or path.parent in unread):
             continue
         if kind and name.parts[0] not in skipped:
-            is_known = name.parts[0] in dataset.campaigns
-            yield name.parts[0] if is_known else None, kind, name.as_posix()
+            place = name.parts[0] if name.parts[0] in dataset.campaigns else ""
+            yield place, kind, name.as_posix()
 
 
 def _kind(entry: DirEntry[str]) -> str | None:
@@ -294,7 +297,7 @@ CHECKS = (
         kind="happened",
         asked=(
             Asked(
-                "did not succeed, and left the figures",
+                "did not succeed (excluded)",
                 each(_failed(again=False), _left),
             ),
             Asked(

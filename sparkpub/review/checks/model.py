@@ -19,11 +19,6 @@ from sparkpub.review.physics import (
 )
 from sparkpub.review.reviewed import Cell
 
-IDENTITY_TOLERANCE = identities.TOLERANCE
-"""Allowed relative difference in parameters or KV bytes per token, because logs round."""
-WEIGHTS_TOLERANCE = identities.WEIGHTS_TOLERANCE
-"""Allowed relative difference in weight bytes, because of padding and unquantised layers: TensorRT-LLM loads 4 % more
-than the files of gpt-oss-120b contain."""
 SAME_NUMBERS_SHARE = Threshold(
     "same numbers share",
     0.02,
@@ -61,43 +56,38 @@ def _silent(view: View, stored: Stored) -> Iterator[str]:
 def same_numbers(view: View) -> Iterator[Finding]:
     """Models of very different size with the same throughput: one of them, or none, is what it is called."""
     sizes: dict[Cell, float] = {}
-    for cell, runs in view.counted.items():
-        row = view.cells.get((cell, THROUGHPUT))
-        batch = batch_of(runs[0].record) if row is not None and row.n > 1 else None
-        step = read_per_step(runs[0].record, batch) if batch else None
+    for (cell, metric), row in view.cells.items():
+        record = view.counted[cell][0].record
+        batch = batch_of(record) if metric == THROUGHPUT and row.n > 1 else None
+        step = read_per_step(record, batch) if batch else None
         if step is not None:
             sizes[cell] = step.expected
-    alike = [
-        (sizes[large] / sizes[small], small, large)
-        for small, large in combinations(sorted(sizes, key=lambda it: sizes[it]), 2)
-        if small[1:] == large[1:]
-        and sizes[large] > SAME_NUMBERS_BYTES_RATIO * sizes[small]
-        and _is_alike(view, small, large)
-    ]
-    if not alike:
-        return
-    ratio, *clearest = max(alike)
-    first, then = (
-        f"{cell[0]} ({view.cells[cell, THROUGHPUT].mean:.1f} tok/s)"
-        for cell in clearest
-    )
-    text = (
-        f"{first} and {then} have the same output throughput in {'/'.join(clearest[0][1:])}, although one reads "
-        f"{ratio:.1f} times the bytes of the other in every step."
-    )
-    cells = [cell for _, *both in alike for cell in both]
-    yield view.concerning("same-numbers", "error", text, cells)
-
-
-def _is_alike(view: View, small: Cell, large: Cell) -> bool:
-    """Whether two cells have one throughput, of which the larger model needs half of the machine's bandwidth."""
-    one, other = (view.cells[cell, THROUGHPUT] for cell in (small, large))
-    error = math.sqrt(one.sd**2 / one.n + other.sd**2 / other.n)
-    record = view.counted[large][0].record
-    flow, limit = traffic(record), bandwidth(record)
-    if flow and limit and flow.expected < 0.5 * limit:
-        return False
-    return bool(abs(one.mean - other.mean) + 2 * error <= SAME_NUMBERS_SHARE * one.mean)
+    alike = []
+    for small, large in combinations(sorted(sizes, key=lambda cell: sizes[cell]), 2):
+        one, other = (view.cells[cell, THROUGHPUT] for cell in (small, large))
+        error = math.sqrt(one.sd**2 / one.n + other.sd**2 / other.n)
+        flow = traffic(record := view.counted[large][0].record)
+        has_room = flow is not None and flow.expected < 0.5 * (bandwidth(record) or 0)
+        ratio = sizes[large] / sizes[small]
+        if (
+            small[1:] == large[1:]
+            and ratio > SAME_NUMBERS_BYTES_RATIO
+            and abs(one.mean - other.mean) + 2 * error <= SAME_NUMBERS_SHARE * one.mean
+            and not has_room
+        ):
+            alike.append((ratio, small, large))
+    if alike:
+        ratio, *clearest = max(alike)
+        first, then = (
+            f"{cell[0]} ({view.cells[cell, THROUGHPUT].mean:.1f} tok/s)"
+            for cell in clearest
+        )
+        text = (
+            f"{first} and {then} have the same output throughput in {'/'.join(clearest[0][1:])}, although one reads "
+            f"{ratio:.1f} times the bytes of the other in every step."
+        )
+        cells = [cell for _, *both in alike for cell in both]
+        yield view.concerning("same-numbers", "error", text, cells)
 
 
 CHECKS = (

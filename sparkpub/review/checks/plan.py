@@ -4,11 +4,10 @@ gone."""
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkpub.plan import coverage
-from sparkpub.plan.plan import plan
 from sparkpub.plan.requested import load_of
 from sparkpub.record.load import BATCH
 from sparkpub.record.record import Record
@@ -24,9 +23,9 @@ from sparkpub.review.checks.view import (
     ids,
     in_words,
     is_planned,
+    label,
     listed,
 )
-from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
 LENGTH_TOLERANCE = Threshold(
@@ -83,20 +82,10 @@ def _declared_otherwise(view: View, stored: Stored) -> Iterator[str]:
         return
     if record.specification not in (None, matrix.fingerprint(*record.cell)):
         yield "model, seed or options were others"
-    if record.repeat_of is None:
-        slot = (*record.cell, record.iteration)
-        position = view.once(_positions).get(slot, "none")
-        yield from _unlike("place in the plan", position, record.plan.position)
     then, now = record.plan.analysis, matrix.analysis
     if then is not None:
         yield from _unlike("margin in %", now.margin_percent, then.margin_percent)
         yield from _unlike("primary metrics", now.primary, then.primary)
-
-
-def _positions(view: View) -> Mapping[tuple[str, str, str, int], int]:
-    """The place in the plan of each run that the matrix declares."""
-    matrix = view.campaign.matrix
-    return {} if matrix is None else {run.slot: run.position for run in plan(matrix)}
 
 
 # -- what was done -------------------------------------------------------------------------------------------------
@@ -106,7 +95,6 @@ def _done_otherwise(view: View, stored: Stored) -> Iterator[str]:
     """What a run observed of itself, against what it was asked for, where its sources agree on that."""
     record = stored.record
     requested, seen, load = record.requested, record.observed, load_of(record)
-    yield from _other_variables(record)
     server = seen.settings.get("server")
     if server is not None:
         owner = view.once(_owners)[server]
@@ -125,16 +113,6 @@ def _done_otherwise(view: View, stored: Stored) -> Iterator[str]:
     if record.container is not None:
         image = requested.environment.get("image")
         yield from _unlike("container image", image, record.container.image)
-
-
-def _other_variables(record: Record) -> Iterator[str]:
-    """Environment variables that had another value than the environment sets."""
-    declared = record.requested.environment.get("env") or {}
-    known = record.reproducibility if is_planned(record) else None
-    had = {} if known is None else known.variables
-    for name, wanted in declared.items():
-        if not is_path(str(wanted)):
-            yield from _unlike(name, wanted, had.get(name))
 
 
 def is_path(value: str) -> bool:
@@ -217,23 +195,32 @@ def _on_the_processor(_view: View, stored: Stored) -> Iterator[str]:
 
 def duplicate_iteration(view: View) -> Iterator[Finding]:
     """Iterations that stand more than once in their cell. The first good record counts, see
-    `ReviewedCampaign.doubles`."""
+    `ReviewedCampaign.doubles`: so nobody picks the better one."""
     doubles = view.reviewed.doubles
-    slots = grouped(view.happened, lambda run: doubles.get(run.run_id, run.run_id))
-    again = [same for same in slots.values() if len(same) > 1]
-    if not again:
-        return
-    iteration = view.where(again[0][:1]).removeprefix("iteration ")
-    others = f" So were {len(again) - 1} more iterations." if len(again) > 1 else ""
-    yield view.finding(
-        "duplicate-iteration",
-        "error",
-        f"Iteration {iteration} was recorded {len(again[0])} times.{others} Only the first record of each counts, so "
-        "that nobody picks the better one.",
-        cells=[same[0].record.cell for same in again],
-        runs=[run for same in again for run in ids(same)],
-        excluded=list(doubles),
-    )
+    counts = {*doubles.values()}
+    again = [
+        run for run in view.happened if run.run_id in counts or run.run_id in doubles
+    ]
+    if again:
+        first = again[0].record
+        same = sum(
+            (run.record.cell, run.record.iteration) == (first.cell, first.iteration)
+            for run in again
+        )
+        more = f" So were {len(counts) - 1} more." if len(counts) > 1 else ""
+        text = (
+            f"Iteration {first.iteration} of {label(first.cell)} was recorded {same} times.{more} Only the first "
+            "record of each counts, so that nobody picks the better one."
+        )
+        cells = [run.record.cell for run in again]
+        yield view.finding(
+            "duplicate-iteration",
+            "error",
+            text,
+            cells=cells,
+            runs=ids(again),
+            excluded=list(doubles),
+        )
 
 
 def _good(view: View) -> Mapping[Cell, int]:
@@ -279,32 +266,6 @@ def unbalanced(view: View) -> Iterator[Finding]:
 # -- times and records that are gone -------------------------------------------------------------------------------
 
 _RECORD = re.compile(r".+_iter\d+_[^.]+\.json")
-
-
-def _after_one_that_is_gone(view: View, stored: Stored) -> Iterator[str]:
-    """Where an earlier attempt or iteration left no record, not even of a failure. Whoever collects some cells only
-    leaves out whole cells; machines that share a campaign share its iterations too, in any order. A damaged record is
-    told of as such."""
-    record, made = stored.record, view.once(_made)
-    if not is_planned(record) or view.damage:
-        return
-    place, iteration = (*record.cell, view.reviewed.slot(record)[0]), record.iteration
-    for attempt in range(1, record.plan.attempt):
-        if (*place, iteration, record.repeat_of, attempt) not in made:
-            yield f"attempt {attempt} is missing"
-    is_shared = len(view.reviewed.machines) > 1 and not view.reviewed.replicated
-    in_order = record.plan.order != "random" and not is_shared and iteration > 1
-    if in_order and (*place, 1) in made and (*place, iteration - 1) not in made:
-        yield f"iteration {iteration - 1} has none"
-
-
-def _made(view: View) -> Collection[tuple[Any, ...]]:
-    """Runs that have a record, and their attempts."""
-    made: set[tuple[Any, ...]] = set()
-    for record in view.campaign.records:
-        place = *record.cell, *view.reviewed.slot(record)
-        made |= {place, (*place, record.repeat_of, record.plan.attempt)}
-    return made
 
 
 def _in_no_zone(view: View) -> list[Case]:
@@ -360,21 +321,16 @@ CHECKS = (
     Check(
         "time-consistency",
         "Are the times of the runs possible?",
-        ("error", "warning"),
+        ("error",),
         touched_records,
         asked=(
             Asked("had impossible times", Breaks(WALL), "error"),
-            Asked(
-                "followed a run without a record: it was deleted, or never committed",
-                each(_after_one_that_is_gone),
-                "error",
-            ),
             Asked(
                 "began in a time zone that is unknown, and the others in UTC, so their order is unknown",
                 _in_no_zone,
             ),
         ),
-        remedy="Restore deleted and changed records from git; where clocks differ, synchronise them and re-run.",
+        remedy="Restore deleted and changed records from git; synchronise clocks, and re-run one run after the other.",
         imported=ASK,
     ),
     Check(

@@ -17,17 +17,19 @@ def meant(dataset: Dataset, name: str) -> str:
     """
     address = name.strip().partition("#")[0].removesuffix("index.html")
     last = address.rstrip("/").rpartition("/")[2]
-    known = [
-        (word, run.run_id)
-        for run in dataset.runs
-        for word in (run.run_id, *(file.name for file in run.files))
-    ]
-    found = [run for word, run in known if word == last] or sorted(
-        {run for word, run in known if last and word.startswith(last)}
-    )
+    exactly: set[str] = set()
+    begins: set[str] = set()
+    for run in dataset.runs:
+        words = [run.run_id, *(file.name for file in run.files)]
+        if last in words:
+            exactly.add(run.run_id)
+        if last and any(word.startswith(last) for word in words):
+            begins.add(run.run_id)
+    found = sorted(exactly or begins)
     if len(found) == 1:
         return found[0]
-    what, remedy = f"no run {name!r}", "give a run id as a record carries it"
+    what = f"no run {name!r}"
+    remedy = "give a run id as a record carries it"
     if found:
         what = f"{counted(len(found), 'run')} begin with {last!r}"
         remedy = f"give one: {', '.join(found[:_SHOWN])}"
@@ -42,11 +44,14 @@ def quarantine(dataset: Dataset, run: str, reason: str | None) -> str:
     path = dataset.by_id[run].path.parent / CAMPAIGN_FILE
     # Read again, and not from the dataset: somebody may have edited the file since.
     info = read_campaign(path.parent)
-    if reason is None and all(item.run != run for item in info.quarantined):
-        what = f"run {run!r} is not in quarantine"
-        raise UsageError(what, where=str(path), remedy="nothing to undo")
-    if reason is not None and not (reason := " ".join(reason.split())):
-        remedy = "say with --reason why it is taken out"
-        raise UsageError("no reason given", where=f"run {run}", remedy=remedy)
+    if reason is None:
+        if run not in {item.run for item in info.quarantined}:
+            what = f"run {run!r} is not in quarantine"
+            raise UsageError(what, where=str(path), remedy="nothing to undo")
+    else:
+        reason = " ".join(reason.split())
+        if not reason:
+            remedy = "say with --reason why it is taken out"
+            raise UsageError("no reason given", where=f"run {run}", remedy=remedy)
     write_atomic(path, to_json(info.with_quarantine(run, reason)))
     return info.campaign

@@ -125,18 +125,21 @@ def review(dataset: Dataset) -> Review:
 
 def _happened(dataset: Dataset, name: str) -> tuple[View, list[Finding]]:
     """A campaign with the runs that happened, and what speaks against the others."""
-    data, damage = dataset.campaigns[name], dataset.damage.get(name, ())
-    findings: list[Finding] = []
+    data = dataset.campaigns[name]
+    damage = dataset.damage.get(name, ())
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
     first = View(data, out, damage)
+    findings: list[Finding] = []
     for check in CHECKS.values():
-        for finding in check.run(first) if check.kind == "happened" else ():
+        if check.kind != "happened":
+            continue
+        for finding in check.run(first):
             findings.append(finding)
-            if finding.severity == "error" or check.name == "exit-status":
-                details = finding.evidence.get("details", {})
-                for run in finding.runs:
-                    why = details.get(run, finding.message)
-                    out.setdefault(run, f"{check.name}: {why}")
+            details = finding.evidence.get("details", {})
+            takes_out = finding.severity == "error" or check.name == "exit-status"
+            for run in finding.runs if takes_out else ():
+                why = details.get(run, finding.message)
+                out.setdefault(run, f"{check.name}: {why}")
     return View(data, out, damage, first.evidence), findings
 
 
@@ -163,16 +166,19 @@ def as_text(
 ) -> Iterator[str]:
     """A line per finding of at least that severity, the worst first, and a summary. With `verbose` all findings, and
     the reasons for which they are acknowledged."""
-    shown = SEVERITIES if verbose else SEVERITIES[: SEVERITIES.index(least) + 1]
+    shown = SEVERITIES
+    if not verbose:
+        shown = SEVERITIES[: SEVERITIES.index(least) + 1]
     counts: list[str] = []
     for severity in SEVERITIES:
         found = [item for item in review.findings if item.severity == severity]
         counts.append(counted(len(found), severity.replace("info", "note")))
-        for finding in found if severity in shown else ():
-            yield from _lines(review, finding, verbose=verbose)
-    is_all = all(finding.severity in shown for finding in review.findings)
+        if severity in shown:
+            for finding in found:
+                yield from _lines(review, finding, verbose=verbose)
     runs = counted(len(review.dataset.runs), "run")
     told = f"{runs}, {len(review.excluded)} excluded: {', '.join(counts)}"
+    is_all = all(finding.severity in shown for finding in review.findings)
     yield told if is_all else f"{told} (--verbose shows all)"
 
 

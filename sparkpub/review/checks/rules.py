@@ -280,14 +280,17 @@ def figures(record: Record) -> dict[str, float | None]:
         "limit_W": limit_of(record, "power_limit_watt"),
         "limit_MHz": limit_of(record, "clock_max_sm_mhz"),
         "lasted": record.duration_seconds,
+        "wall": seconds_on_the_clock(record),
     }
-    if record.ended is not None and record.ended.zone == record.started.zone:
-        start, end = (
-            datetime.fromisoformat(moment.value)
-            for moment in (record.started, record.ended)
-        )
-        told["wall"] = (end - start).total_seconds()
     return told | dict(_needs(record))
+
+
+def seconds_on_the_clock(record: Record) -> float | None:
+    """How long a run took by when it started and ended; None where an end without the start's zone tells nothing."""
+    if record.ended is None or record.ended.zone != record.started.zone:
+        return None
+    start, end = map(datetime.fromisoformat, (record.started.value, record.ended.value))
+    return (end - start).total_seconds()
 
 
 def usual_hits(record: Record) -> float:
@@ -508,7 +511,7 @@ _SIGNS: Mapping[str, Callable[[PerRun, PerRun, PerRun], Any]] = {
 
 def broken(rule: Rule, c: FiguresOfRuns) -> Iterator[tuple[int, str]]:
     """The places of the runs that break a rule, each with what is wrong in words."""
-    said, sign, besides = re.split(r" ([=!<>]=|<) ", rule.holds)
+    said, sign, besides = re.split(r" ([=!<>]=|<) ", rule.holds, maxsplit=1)
     left, right = c.of(said), c.of(besides)
     off = c.of(rule.off) + c.of(rule.share) * np.fmax(np.abs(left), np.abs(right))
     is_broken = _SIGNS[sign](left, right, off) & (c.of(rule.where) > 0)
@@ -545,18 +548,25 @@ def breach(rule: Rule, records: Iterable[Record]) -> str | None:
 
 
 class Breaks:
-    """The runs that break rules, with up to three things that are wrong with each; with what is wrong `also`, first."""
+    """The runs that break rules of their figures, with up to three things that are wrong with each; with what is wrong
+    `also`, first."""
 
-    def __init__(self, *rules: Rule, also: Problems | None = None) -> None:
+    def __init__(
+        self,
+        *rules: Rule,
+        also: Problems | None = None,
+        of: Callable[[View], FiguresOfRuns] = columns,
+    ) -> None:
         self.rules = rules
         self.also = also
+        self.of = of
 
     def __call__(self, view: View) -> list[Case]:
         wrong: dict[str, list[str]] = defaultdict(list)
         for run, words in each(self.also)(view) if self.also else ():
             wrong[run.run_id].append(words)
         for rule in self.rules:
-            for place, words in broken(rule, view.once(columns)):
+            for place, words in broken(rule, view.once(self.of)):
                 wrong[view.happened[place].run_id].append(words)
         return [
             (run, "; ".join(wrong[run.run_id][:3]))

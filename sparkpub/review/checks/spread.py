@@ -26,7 +26,6 @@ from sparkpub.review.checks.view import Case, CellMetric, View, ids, in_words, l
 from sparkpub.review.grouping import grouped
 from sparkpub.review.physics import THROUGHPUT
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import order
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
     POOR_VARIATION_PERCENT,
@@ -71,13 +70,6 @@ DRIFT_ALPHA = Threshold(
     "Probability of a false finding of a trend (Mann-Kendall, Holm), or of first runs that stand out (binomial test, "
     "Holm), in a clean campaign.",
 )
-EARLIER_SHARE = order.EARLIER_SHARE
-"""Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they
-alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four
-complete rounds or more."""
-FEW_SWITCHES = order.FEW_SWITCHES
-"""Environments also ran in blocks if a random order would change from one to the other as seldom with less than this
-probability."""
 USERS_SHARE = Threshold(
     "users share",
     0.05,
@@ -290,10 +282,11 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
         is_clear = p is not None and p < DRIFT_ALPHA and not found.keys() & keys
         if not is_clear or not matters(view, name, fmean(chain(*blocks)), apart):
             continue
+        more = "more" if apart > 0 else "less"
         text = (
-            f"The first run of {len(keys)} cells of {where} has {metric.format(abs(apart))} "
-            f"{'more' if apart > 0 else 'less'} {metric.within_sentence} than the others, on average (binomial test, "
-            f"corrected p = {p:.2g}): the figures include a cold start."
+            f"The first run of {len(keys)} cells of {where} has {metric.format(abs(apart))} {more} "
+            f"{metric.within_sentence} than the others, on average (binomial test, corrected p = {p:.2g}): the figures "
+            "include a cold start."
         )
         told = view.finding(
             "drift",
@@ -493,12 +486,15 @@ def users_scaling(view: View) -> Iterator[Finding]:
         if name == THROUGHPUT and load.at_once is not None:
             others = replace(load, at_once=None, in_flight=None, named="")
             sweeps[cell[0], cell[1], others].setdefault(load.at_once, row)
-    found = [
-        (row.mean / by_users[1].mean / users, users, row, by_users[1])
-        for by_users in sweeps.values()
-        for users, row in by_users.items()
-        if 1 in by_users and _beats(view, users, row, by_users[1])
-    ]
+    found = []
+    for by_users in sweeps.values():
+        if 1 not in by_users:
+            continue
+        one = by_users[1]
+        most = (1 + USERS_SHARE) * (one.mean + _spread(view, one))
+        for users, row in by_users.items():
+            if row.mean - _spread(view, row) > users * most:
+                found.append((row.mean / one.mean / users, users, row, one))
     if found:
         _, users, row, one = max(found, key=itemgetter(0))
         text = (
@@ -510,17 +506,10 @@ def users_scaling(view: View) -> Iterator[Finding]:
         yield view.concerning("users-scaling", severity, text, cells, [THROUGHPUT])
 
 
-def _beats(view: View, users: int, row: Any, one: Any) -> bool:
-    """Whether users get more than as many times one user, beyond how far the runs of both lie apart, or the repetitions
-    of the only run."""
-
-    def spread(row: Any) -> float:
-        inside = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
-        between = 0.0 if inside is None else inside.deviation
-        return float(between if row.sd is None else row.sd)
-
-    most = users * (1 + USERS_SHARE) * (one.mean + spread(one))
-    return bool(row.mean - spread(row) > most)
+def _spread(view: View, row: Any) -> float:
+    """The standard deviation between runs, else between the repetitions of the one."""
+    spread = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
+    return row.sd if row.sd is not None else spread.deviation if spread else 0.0
 
 
 CHECKS = (

@@ -33,7 +33,6 @@ class Fault:
     alone = True
     """Nothing but its check, and what that implies, finds it."""
     is_possible = True
-    why = ""
     of = "clean"
     """The campaign in which it is planted."""
 
@@ -335,11 +334,6 @@ FAULTS = [
         setting(machine=MACHINE.model_copy(update={"id": "m2"})),
     ),
     Fault("mixed-machines", "a gate was raised after half of the runs", raised_gate),
-    Fault(
-        "time-consistency",
-        "a run in the middle of a cell was deleted",
-        lambda runs: runs.remove(cell(runs)[3]),
-    ),
     Fault(
         "time-consistency", "a run began while the one before it was on", overlapping
     ),

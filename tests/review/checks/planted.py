@@ -1,4 +1,4 @@
-"""Faults of operators, servers and clients, planted in copies of real records and in files before they are imported.
+"""Faults of operators, servers and clients, planted in copies of real records.
 
 A copy is the first rounds of one cell of a committed campaign in both environments, with log, report, requests and
 telemetry: one model's decoding with our own payload (h200), llama-bench (h200-llama), or a vLLM server and its client
@@ -16,8 +16,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sparkpub.collect.imports import import_results
-from sparkpub.collect.imports.given import Given
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Answer
 
@@ -101,7 +99,6 @@ class Planted:
     committed: bool = False
     """Whether the campaign had been committed as it was."""
     alone = False
-    why = ""
 
     @property
     def of(self) -> str:
@@ -132,41 +129,6 @@ def _commit(folder: Path) -> None:
     author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
     for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "runs"]):
         subprocess.run(["git", *arguments], cwd=folder, check=True)
-
-
-@dataclass(frozen=True)
-class ImportFault:
-    """A fault in a file before it is imported."""
-
-    kind: str
-    of: str
-    """The file, below the imports of its kind."""
-    what: str
-    changes: Changes
-    check: str = "inconsistent-report"
-    alone = False
-    is_possible = True
-    why = ""
-
-    def bring(self, data: Path, *, planted: bool) -> None:
-        """The file as it is, or with the fault, as a campaign in `data`."""
-        source = IMPORTS / self.kind / self.of
-        text = source.read_text()
-        if planted:
-            parts = text.splitlines() if source.suffix == ".jsonl" else [text]
-            changed = [change(json.loads(part), self.changes) for part in parts]
-            text = "\n".join(map(json.dumps, changed))
-        folder = data.with_name(f"{data.name}-source")
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / source.name).write_text(text)
-        given = Given(
-            "c",
-            environment="native",
-            machine="h200",
-            model="tiny-llama" if self.kind == "sglang" else None,
-            say=lambda _: None,
-        )
-        import_results(self.kind, folder, data, given)
 
 
 # -- how copies and files are changed ------------------------------------------------------------------------------
@@ -286,27 +248,12 @@ def _read_again(run: Document, answer: Answer) -> None:
     run["observed"] |= answer.observed.model_dump(mode="json", exclude_none=True)
 
 
-KINDS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL"}
-STATISTICS = ("mean", "median", "p50", "p90", "p95", "p99")
-PRINTED = {
-    "completed": "Successful requests:",
-    "failed": "Failed requests:",
-    "duration": "Benchmark duration (s):",
-    "total_input_tokens": "Total input tokens:",
-    "total_output_tokens": "Total generated tokens:",
-    "request_throughput": "Request throughput (req/s):",
-    "output_throughput": "Output token throughput (tok/s):",
-    "total_token_throughput": "Total token throughput (tok/s):",
-} | {
-    f"{statistic}_{kind}_ms": f"{statistic.capitalize()} {name} (ms):"
-    for kind, name in KINDS.items()
-    for statistic in STATISTICS
-}
-"""What a report of vLLM holds, and the words before it in the table of the log."""
+PRINTED = re.compile(r"^[A-Z][\w ()/-]*: +[\d.]+ *$", re.M)
+"""A line of the table that the client of vLLM prints."""
 
 
 def client(changes: Changes, *sides: str) -> Plant:
-    """The runs as their client would have written them, with rates of its totals where these are others."""
+    """The runs as their client would have reported them, with rates of its totals where these are others."""
     workload = WORKLOADS["vllm-bench"]
 
     def plant(copy: Copy) -> None:
@@ -314,12 +261,7 @@ def client(changes: Changes, *sides: str) -> Plant:
             report = change(json.loads(copy.read(run, "report")), changes)
             if changes.keys() & {"duration", "completed", "total_output_tokens"}:
                 report |= _rates(report)
-            log = copy.read(run, "log")
-            for name, words in PRINTED.items():
-                value = report[name]
-                shown = f"{value:.2f}" if isinstance(value, float) else value
-                pattern = rf"^({re.escape(words)} +)[\d.]+"
-                log = re.sub(pattern, rf"\g<1>{shown}", log, flags=re.M)
+            log = PRINTED.sub("", copy.read(run, "log"))
             copy.put(run, "log", log)
             copy.put(run, "report", json.dumps(report))
             options = workload.options.model_validate(run["requested"]["workload"])
@@ -415,11 +357,6 @@ OF_OURS: tuple[tuple[str, str, Plant], ...] = (
     ),
     (
         "time-consistency",
-        "the first attempts are gone",
-        recorded({"plan.attempt": 2}, "container"),
-    ),
-    (
-        "time-consistency",
         "runs are shorter than from start to end",
         recorded({"duration_seconds": 1.0}, "native"),
     ),
@@ -451,11 +388,6 @@ OF_OURS: tuple[tuple[str, str, Plant], ...] = (
         declared({"matrix.workloads.decode.output_tokens": 64}),
     ),
     (
-        REQUESTED,
-        "positions that the plan does not give",
-        recorded({"plan.position": lambda place: 100 - place}),
-    ),
-    (
         UNEQUAL,
         "no warming up, by the command line",
         recorded({"argv": flag("--warmup", "0")}, "native"),
@@ -483,15 +415,6 @@ OF_OURS: tuple[tuple[str, str, Plant], ...] = (
         "identity",
         "another model in one environment",
         recorded({"observed.config_sha256": OTHER_SUM}, "container"),
-    ),
-    (
-        "foreign-load",
-        "somebody held 4 GiB of the GPU",
-        recorded(
-            {"memory.baseline.gpu_used_gib": lambda gib: gib + 4},
-            "container",
-            runs=LATER,
-        ),
     ),
     (
         "unit",
@@ -544,7 +467,6 @@ OF_LLAMA_BENCH: tuple[tuple[str, str, Plant], ...] = (
 )
 
 OF_CLIENTS: tuple[tuple[str, str, Plant], ...] = (
-    (REPORT, "told twice as many", client({"max_concurrency": times(2)})),
     (REPORT, "a client that starves the server", client({"duration": times(1.5)})),
     (
         REPORT,
@@ -632,11 +554,6 @@ OF_CLIENTS: tuple[tuple[str, str, Plant], ...] = (
     ),
     (
         REQUESTED,
-        "a variable that was not what its environment sets",
-        recorded({f"{VARIABLE}.VLLM_USE_FLASHINFER_SAMPLER": "1"}, "native"),
-    ),
-    (
-        REQUESTED,
         "a client that talked to the other server",
         client_of_the_other_server,
     ),
@@ -709,45 +626,4 @@ PLANTED = (
     *(Planted(*fault, LLAMA) for fault in OF_LLAMA_BENCH),
     *(Planted(*fault, VLLM) for fault in OF_CLIENTS),
     *(Planted(*fault, VLLM, committed=True) for fault in AFTERWARDS),
-)
-IMPORTED = tuple(
-    ImportFault(*fault)
-    for fault in (
-        (
-            "sglang",
-            "vllm-rate-details.jsonl",
-            "sent at a tenth of the rate",
-            {"duration": times(10), ".*_throughput|concurrency": times(0.1)},
-        ),
-        (
-            "aiperf",
-            "vllm-chat-stream-c2/profile_export_aiperf.json",
-            "a mean beside its sum",
-            {"time_to_first_token.avg": times(1.02)},
-        ),
-        (
-            "guidellm",
-            "c2.json",
-            "a mean beside its sum",
-            {r"benchmarks\.0\.metrics\.request_latency\.successful\.mean": times(1.02)},
-        ),
-        (
-            "llama-benchy",
-            "vllm.json",
-            "a mean beside its values",
-            {r".*\.tg_throughput\.mean": times(1.07)},
-        ),
-        (
-            "llama-benchy",
-            "vllm.json",
-            "ten times the rate of prompts",
-            {r".*\.pp_throughput\.(mean|values\..*)": times(10)},
-        ),
-        (
-            "llama-bench",
-            "warmup-r5.json",
-            "avg_ts beside its samples",
-            {r"\d+\.avg_ts": times(1.05)},
-        ),
-    )
 )

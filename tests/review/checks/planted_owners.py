@@ -32,23 +32,17 @@ Edit = Callable[[Path], None]
 
 @dataclass(frozen=True)
 class OwnerFault:
-    """A mistake in a folder of results, and the check that should find it; `why` it does not yet, or cannot."""
+    """A mistake in a folder of results, and the check that finds it."""
 
     what: str
-    finds: str
+    check: str
     seen: str
     """The thread, the data set or the file in which somebody made it."""
     edit: Edit
     folder: str = "bench-spark/results"
-    why: str = ""
 
     alone = False
     is_possible = True
-
-    @property
-    def check(self) -> str | None:
-        """The check that finds it; None while none does."""
-        return None if self.why else self.finds
 
     @property
     def of(self) -> str:
@@ -210,11 +204,6 @@ def half_died(document: Document) -> None:
     rates(document)
 
 
-def with_the_warmup(document: Document) -> None:
-    document["duration"] *= 1.08
-    rates(document)
-
-
 def nothing_came(document: Document) -> None:
     """Every request got an empty answer."""
     document["total_output_tokens"] = 0
@@ -373,13 +362,6 @@ OWNERS: tuple[OwnerFault, ...] = (
         report(half_died, PEAK),
     ),
     OwnerFault(
-        "a warm-up in the duration",
-        "inconsistent-report",
-        "github.com/AMD-AGI/Hyperloom/issues/428: 50 requests with 8 warm-ups beside 100 without",
-        report(with_the_warmup, PEAK),
-        why="8 % of the time fit between mean concurrency and its bound",
-    ),
-    OwnerFault(
         "empty answers",
         "unit",
         "github.com/jvr0x/dgx-spark-bench: points without one sample are 0.00 tok/s",
@@ -410,18 +392,6 @@ OWNERS: tuple[OwnerFault, ...] = (
         copied(f"{MUSE}/bf16/01-chat.md", f"{MUSE}/bf16-spec/01-chat.md"),
     ),
     OwnerFault(
-        "what all get and what each gets exchanged",
-        "inconsistent-report",
-        "llama-benchy's columns t/s (total) and t/s (req), of which published tables often keep one",
-        words(
-            CHAT,
-            (r"t/s \(total\)", "t/s (each)"),
-            (r"t/s \(req\)", "t/s (total)"),
-            (r"t/s \(each\)", "t/s (req)"),
-        ),
-        why="the rates of single requests in that table are not read",
-    ),
-    OwnerFault(
         "weights of 8 bits under a 16-bit name, by the server's options",
         "identity",
         "vLLM's --quantization fp8 quantises on loading, whatever the folder is called",
@@ -447,16 +417,6 @@ OWNERS: tuple[OwnerFault, ...] = (
             ),
             words(CHAT, (r"Profile:\*\* bf16", "Profile:** fp8")),
         ),
-    ),
-    OwnerFault(
-        "one build on another machine",
-        "mixed-machines",
-        "github.com/tonyd2wild/DeepSeek-V4.1-Flash-vLLM-DGX-Spark/issues/1: nodes that differ in driver and firmware",
-        meta(
-            lambda document: document.update(hardware="NVIDIA RTX PRO 6000 96GB"),
-            f"{MUSE}/bf16-spec",
-        ),
-        why="the machine of the command line wins over what results say",
     ),
     OwnerFault(
         "one test on another GPU",

@@ -1,12 +1,12 @@
 """The one table of faults: what is planted into which campaign, and the check that finds it.
 
-A new fault is a line in the list of its kind: of the clean campaign (`faults`), of copies of committed ones and of a
-client's own files (`planted`), or of what owners import (`planted_owners`).
+A new fault is a line in the list of its kind: of the clean campaign (`faults`), of copies of committed ones
+(`planted`), or of what owners import (`planted_owners`).
 """
 
 from tests.review.checks.faults import FAULTS, Fault
-from tests.review.checks.planted import IMPORTED, PLANTED, ImportFault, Planted
+from tests.review.checks.planted import PLANTED, Planted
 from tests.review.checks.planted_owners import OWNERS, OwnerFault
 
-AnyFault = Fault | Planted | ImportFault | OwnerFault
-TABLE: tuple[AnyFault, ...] = (*FAULTS, *PLANTED, *IMPORTED, *OWNERS)
+AnyFault = Fault | Planted | OwnerFault
+TABLE: tuple[AnyFault, ...] = (*FAULTS, *PLANTED, *OWNERS)

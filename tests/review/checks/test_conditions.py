@@ -17,8 +17,6 @@ from sparkpub.record.record import (
     Gate,
     Gpu,
     Machine,
-    Memory,
-    MemoryLedger,
     Phase,
     Plan,
     Reading,
@@ -109,7 +107,7 @@ CONDITIONS: dict[str, list[tuple[dict[str, Any], dict[str, Any], str | None]]] =
         ({}, heat(1), None),
         ({}, heat(2), "2 % of the samples under load"),
         ({}, heat(90, POWER_CAP), None),
-        (event("throttle", "hot"), {}, "0 % of the samples under load: hot"),
+        (event("throttle", "hot"), {}, "hardware: hot"),
         # Seven tenths of 3,003 MHz are 2,102.
         ({"machine": SPARK}, hot(91, 2101), "2101 of 3003 MHz at 91 °C"),
         ({"machine": SPARK}, hot(91, 2103), None),
@@ -161,41 +159,12 @@ def test_a_condition_is_told_from_its_limit_on(
     said(check, a_view(a_run(**run), samples=quiet(**columns)), words)
 
 
-@pytest.mark.parametrize(
-    ("used", "fields", "words"),
-    [
-        ((1.0, 1.0, 1.0, 1.25), {}, None),
-        ((1.0, 1.0, 1.0, 1.26), {}, "1.26 GiB were in use before it, and 1.00 GiB"),
-        # Those that others published are no strangers to what was there.
-        ((50.0, 50.0), {"plan": PUBLISHED}, None),
-    ],
-)
-def test_memory_before_a_run_belongs_to_somebody(
-    used: tuple[float, ...], fields: dict[str, Any], words: str | None
-) -> None:
-    runs = [
-        a_run(
-            {"device_used_before_gib": gib},
-            iteration=place,
-            **({"machine": CARD} | fields),
-        )
-        for place, gib in enumerate(used, 1)
-    ]
-    said("foreign-load", a_view(*runs), words)
-
-
-def test_memory_before_a_run_is_read_from_the_ledger_then_from_the_tool() -> None:
-    names = ("total", "free", "available", "cached", "shmem", "swap_used")
-    rest = {f"{name}_gib": 9.0 for name in names}
-    memory = Memory(gpu_used_gib=6.0, **rest)
-    ledger = MemoryLedger(baseline=memory, peak=memory)
-    tool, alone = {"device_used_before_gib": 7.0}, {"device_used_before_gib": 1.0}
-    usual = [a_run(alone, iteration=number) for number in (2, 3)]
-    said("foreign-load", a_view(a_run(tool, memory=ledger), *usual), "6.00 GiB")
-    bare = a_view(a_run(tool), *usual)
-    said("foreign-load", bare, "7.00 GiB")
-    (found,) = CHECKS["foreign-load"].run(bare)
+def test_a_busy_gpu_before_a_run_is_told_under_either_name() -> None:
+    busy = quiet(gpu_utilization_percent=10.0)
+    (found,) = CHECKS["foreign-load"].run(a_view(a_run(), samples=busy))
+    assert "the GPU was 10 % busy before it" in found.message
     assert covers(Acknowledgement(check="foreign-tenant", reason="a desktop"), found)
+    said("foreign-load", a_view(a_run(plan=PUBLISHED), samples=busy), None)
 
 
 # -- memory that grows -------------------------------------------------------------------------------------------
@@ -255,19 +224,18 @@ def test_growth_before_the_measurement_is_no_leak(
 
 JIT = "Triton kernel JIT compilation during inference: _compute_slot_mapping_kernel"
 PREEMPTED = "Request … is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space"
-ULIMIT = "Found ulimit of … and failed to automatically increase"
 
 
 @pytest.mark.parametrize(
     ("warnings", "words"),
     [
-        ([Warned(JIT, measured=False), Warned(ULIMIT, measured=True)], []),
         (
-            [Warned(JIT, measured=True), Warned(f"{JIT}_2", measured=True)],
-            [f"2 warnings, the first: {JIT}"],
-        ),
-        (
-            [Warned(JIT, measured=True), Warned(PREEMPTED, measured=True)],
+            [
+                Warned("Found ulimit of …", measured=True),
+                Warned("compilation", measured=False),
+                Warned(JIT, measured=True),
+                Warned(PREEMPTED, measured=True),
+            ],
             ["took requests out of its batch", "compiled kernels"],
         ),
         (

@@ -67,16 +67,12 @@ def test_a_fault_is_found_by_its_check(
         untouched[fault.of] = signs(as_it_is, counted=is_import)
     found = reviewed(fault, tmp_path / "planted", planted=True)
     fresh = signs(found, counted=is_import) - untouched[fault.of]
-    if fault.check is None:
-        assert not [check for check, severity, _ in fresh if severity == "error"]
-    else:
-        assert fault.check in {check for check, _, _ in fresh}
+    assert fault.check in {check for check, _, _ in fresh}
     for finding in found.findings:
         assert finding.severity in CHECKS[finding.check].severities
         assert finding.message.endswith(".")
         assert "<" not in finding.message
     if fault.alone:
-        assert fault.check is not None
         tripped = {check for check, _, _ in fresh} - {fault.check}
         assert tripped <= IMPLIED.get(fault.check, set())
         assert what_counts(found.dataset).excluded == found.excluded
@@ -104,10 +100,4 @@ def test_the_clean_campaign_has_no_finding(iterations: int, tmp_path: Path) -> N
 
 
 def test_every_check_of_data_has_a_fault() -> None:
-    assert {fault.check for fault in TABLE} - {None} == IN_DATA
-
-
-def test_faults_that_nothing_finds_are_few_and_explained() -> None:
-    unfound = [fault for fault in TABLE if fault.check is None]
-    assert len(unfound) <= 0.1 * len(TABLE)
-    assert all(fault.why for fault in unfound)
+    assert {fault.check for fault in TABLE} == IN_DATA

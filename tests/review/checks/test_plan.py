@@ -10,7 +10,6 @@ from sparkpub.record.record import (
     Moment,
     Observed,
     Plan,
-    Reproducibility,
     Requested,
 )
 from sparkpub.record.store import Stored
@@ -29,7 +28,7 @@ MATRIX: dict[str, Any] = {
     "title": "c",
     "models": {"m": {"id": "x/m"}},
     "environments": {
-        "native": {"type": "host", "env": {"MODE": "fast", "HOME": "/root"}},
+        "native": {"type": "host"},
         "container": {"type": "docker", "image": "i:1"},
     },
     "workloads": {"w": SERVED},
@@ -65,11 +64,6 @@ def asked(workload: Any = SERVED, **fields: Any) -> Requested:
     return Requested(**(usual | {"workload": workload} | fields))
 
 
-def had(**variables: str) -> dict[str, Any]:
-    known = Reproducibility(sparkpub_version="1", variables=variables)
-    return {"reproducibility": known}
-
-
 def seen(**facts: Any) -> dict[str, Any]:
     return {"observed": Observed(**facts)}
 
@@ -94,11 +88,7 @@ def found(name: str, *runs: Stored, matrix: Any = MATRIX, **view: Any) -> list[s
             },
             "model, seed or options were others",
         ),
-        ({"plan": placed(position=1)}, "place in the plan: 1 in place of 0"),
         ({"plan": placed(margin_percent=1.0)}, "margin in %: 1 in place of 2"),
-        ({"iteration": 3}, "place in the plan: 9 in place of none"),
-        (had(MODE="slow"), "MODE: slow in place of fast"),
-        (had(HOME="/home"), None),
         (seen(input_tokens_mean=514.0, output_tokens_mean=126.0), None),
         (seen(input_tokens_mean=523.0), "input tokens: 523 in place of 512"),
         (seen(output_tokens_mean=131.0), "output tokens: 131 in place of 128"),
@@ -110,7 +100,7 @@ def found(name: str, *runs: Stored, matrix: Any = MATRIX, **view: Any) -> list[s
             "requests: 127 in place of 128",
         ),
         # An import is asked for its work alone.
-        (PUBLISHED | {"specification": "0" * 64} | had(MODE="slow"), None),
+        (PUBLISHED | {"specification": "0" * 64}, None),
     ],
 )
 def test_a_run_departs_from_its_matrix(
@@ -234,26 +224,3 @@ def at(second: str) -> Moment:
 def test_the_times_of_a_run_agree(ended: str, words: str | None) -> None:
     run = a_run(started=at("01:00"), ended=at(ended), duration_seconds=100.0)
     said("time-consistency", a_view(run), words)
-
-
-def test_a_zone_that_is_unknown_for_some_runs_leaves_their_order_open() -> None:
-    unknown = Moment(value="2026-11-20T10:01:00", zone="unknown")
-    one, other = a_run(minute=0), a_run(iteration=2, minute=1, started=unknown)
-    (line,) = found("time-consistency", one, other)
-    assert line.startswith(
-        "Iteration 2 of m/native/w began in a time zone that is unknown"
-    )
-
-
-def test_a_run_follows_the_ones_before_it() -> None:
-    first = a_run(minute=0)
-    for run, words in (
-        (a_run(iteration=2), None),
-        (a_run(iteration=3), "iteration 2 has none"),
-        (a_run(iteration=3, plan=placed(order="random")), None),
-        (a_run(minute=1, plan=placed(attempt=2)), None),
-        (a_run(minute=1, plan=placed(attempt=3)), "attempt 2 is missing"),
-    ):
-        lines = found("time-consistency", first, run, matrix=None)
-        assert len(lines) == (words is not None)
-        assert all(line.endswith(words or "") for line in lines)
