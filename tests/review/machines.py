@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparkpub.record.record import Machine, Moment
+from sparkpub.record.record import Machine
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from tests.review.statistics.campaigns import Cells, a_campaign
@@ -33,7 +33,7 @@ def a_fleet(
     runs: list[Stored] = []
     for machine, cells in measured.items():
         own = a_campaign(name, cells, machine=Machine(id=machine, kind="dgx-spark"))
-        runs += [_at_its_time(run, machine) for run in own.runs]
+        runs += [_published(run, machine) for run in own.runs]
     runs.sort(key=lambda run: run.record.started.value)
     every_cell: dict[tuple[str, str], Any] = {}
     for cells in measured.values():
@@ -44,22 +44,15 @@ def a_fleet(
     return CampaignData(info, Path(name), tuple(runs))
 
 
-def _at_its_time(run: Stored, machine: str) -> Stored:
-    """The run with the machine in its name, a minute after the one before it on that machine; nobody keeps its log."""
-    position = run.record.plan.position
-    started = f"2026-11-20T{10 + position // 60:02d}:{position % 60:02d}:00Z"
+def _published(run: Stored, machine: str) -> Stored:
+    """The run with the machine in its name; nobody keeps its log."""
     metrics = {
         name: value.model_copy(update={"source": "published"})
         for name, value in run.record.metrics.items()
     }
-    record = run.record.model_copy(
-        update={
-            "metrics": metrics,
-            "run_id": f"{run.record.run_id}-{machine}",
-            "started": Moment(value=started, zone="utc"),
-        }
-    )
-    return Stored(record, Path(f"{record.run_id}.json"))
+    run_id = f"{run.record.run_id}-{machine}"
+    update = {"metrics": metrics, "run_id": run_id}
+    return Stored(run.record.model_copy(update=update), Path(f"{run_id}.json"))
 
 
 def moved(
