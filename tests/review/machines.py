@@ -32,8 +32,12 @@ def a_fleet(
     """A campaign whose cells each machine (by id) measured as given: all of them at the same time."""
     runs: list[Stored] = []
     for machine, cells in measured.items():
-        own = a_campaign(name, cells, machine=Machine(id=machine, kind="dgx-spark"))
-        runs += [_published(run, machine) for run in own.runs]
+        kind = Machine(id=machine, kind="dgx-spark")
+        own = a_campaign(name, cells, published=True, machine=kind)
+        for record in own.records:
+            run = f"{record.run_id}-{machine}"
+            named = record.model_copy(update={"run_id": run})
+            runs.append(Stored(named, Path(f"{run}.json")))
     runs.sort(key=lambda run: run.record.started.value)
     every_cell: dict[tuple[str, str], Any] = {}
     for cells in measured.values():
@@ -42,17 +46,6 @@ def a_fleet(
     document = {**(whole.info.matrix or {}), "machines": machines}
     info = whole.info.model_copy(update={"matrix": document})
     return CampaignData(info, Path(name), tuple(runs))
-
-
-def _published(run: Stored, machine: str) -> Stored:
-    """The run with the machine in its name; nobody keeps its log."""
-    metrics = {
-        name: value.model_copy(update={"source": "published"})
-        for name, value in run.record.metrics.items()
-    }
-    run_id = f"{run.record.run_id}-{machine}"
-    update = {"metrics": metrics, "run_id": run_id}
-    return Stored(run.record.model_copy(update=update), Path(f"{run_id}.json"))
 
 
 def moved(

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Moment, Observed, Plan
-from sparkpub.record.store import Stored
+from sparkpub.record.store import CAMPAIGN_FILE, Stored, to_json
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
@@ -29,10 +29,11 @@ def a_campaign(
     order: str = "interleaved",
     matrix: bool = True,
     servers: Mapping[str, str] = MappingProxyType({}),
+    published: bool = False,
     **fields: Any,
 ) -> CampaignData:
     """A campaign of one workload; runs in the order of its plan, a minute apart. Letters name the server of each run of
-    an environment; `fields` replace record fields."""
+    an environment; `fields` replace record fields. Figures that are `published` count without a log."""
     environments = list(dict.fromkeys(environment for _, environment in cells))
     models = list(dict.fromkeys(model for model, _ in cells))
     iterations = max(
@@ -70,6 +71,12 @@ def a_campaign(
             environment=environment,
             **chosen,
         )
+        if published:
+            told = {
+                key: value.model_copy(update={"source": "published"})
+                for key, value in record.metrics.items()
+            }
+            record = record.model_copy(update={"metrics": told})
         runs.append(Stored(record, Path(name) / f"{run}.json"))
     document = {
         "campaign": name,
@@ -88,6 +95,16 @@ def a_campaign(
     }
     info = Campaign(campaign=name, title=name, matrix=document if matrix else None)
     return CampaignData(info, Path(name), tuple(runs))
+
+
+def written(campaign: CampaignData, data: Path) -> Path:
+    """The folder of a campaign in a data folder on the disk."""
+    folder = data / campaign.name
+    folder.mkdir(parents=True)
+    (folder / CAMPAIGN_FILE).write_text(to_json(campaign.info))
+    for record in campaign.records:
+        (folder / f"{record.stem}.json").write_text(to_json(record))
+    return folder
 
 
 def reviewed_of(

@@ -10,14 +10,19 @@ from scipy import stats
 
 import sparkpub
 from sparkpub.record.record import Phase
-from sparkpub.record.store import to_json
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import choose
 from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.results import Results
 from sparkpub.review.tables import cells, runs
 from tests.leaderboards import dataset_of, runs_of
-from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
+from tests.review.statistics.campaigns import (
+    Cells,
+    a_campaign,
+    a_dataset,
+    unreviewed,
+    written,
+)
 
 TPUT, PEAK, TEMPERATURE = (
     "output_throughput_tok_s",
@@ -126,11 +131,7 @@ def test_excluded_runs_are_in_the_table_and_in_no_figure() -> None:
 
 
 def test_a_notebook_gets_the_same_tables(tmp_path: Path, results: Results) -> None:
-    campaign = a_campaign("c", SIZES)
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "campaign.json").write_text(to_json(campaign.info))
-    for record in campaign.records:
-        (tmp_path / "c" / f"{record.stem}.json").write_text(to_json(record))
+    written(a_campaign("c", SIZES), tmp_path)
     loaded = sparkpub.load(str(tmp_path), include="all")
     said = ["excluded", "counts"]
     pd.testing.assert_frame_equal(
