@@ -289,7 +289,7 @@ def _line(question: Question) -> TableRow | None:
         slope=slope,
         intercept=intercept,
         zero_at=-intercept / slope if slope else None,
-        r_squared=both.corr().loc["x", "y"] ** 2 if slope else None,
+        r_squared=both["x"].corr(both["y"]) ** 2 if slope else None,
     )
 
 
