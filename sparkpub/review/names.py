@@ -12,7 +12,7 @@ the matrix goes before it. Within a campaign different keys have different names
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -306,3 +306,16 @@ def _without_type(key: str) -> str:
     for plain in _PLAIN_KEYS:
         key = key.removeprefix(f"{plain}-")
     return key
+
+
+def told_apart(names: Sequence[Sequence[str]]) -> list[str]:
+    """What tells each name from the others, of names in parts of which the first is the model: that where there are
+    several, and of the rest what others of the model have otherwise: `32B`, but `7B, 8 users` beside `7B, one user`."""
+    shared: dict[str, set[str]] = {}
+    for model, *rest in names:
+        shared[model] = shared.get(model, set(rest)) & set(rest)
+    found = []
+    for model, *rest in names:
+        own = [part for part in rest if part not in shared[model]]
+        found.append(", ".join([model] * (len(shared) > 1) + own) or model)
+    return found

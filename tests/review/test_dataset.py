@@ -51,26 +51,6 @@ def changed(data: Path, where: str, value: object) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("part", "options", "field"),
-    [
-        ("workload", {"type": ["generate"]}, "type"),
-        ("workload", {}, "type"),
-        ("workload", {"type": "vllm-bench", "output_tokens": "many"}, "output_tokens"),
-        ("workload", {"type": "a-tool-of-others", "requests": [1]}, "requests"),
-        ("environment", {"type": None}, "type"),
-        ("environment", {"type": "docker", "env": {"A": 1}}, "env"),
-        ("environment", {"type": "a-kind-of-others", "memory": ["60g"]}, "memory"),
-    ],
-)
-def test_options_that_no_matrix_could_have_are_damage_of_their_record_alone(
-    data: Path, part: str, options: object, field: str
-) -> None:
-    changed(data, f"requested.{part}", options)
-    (damage,) = load(data, skip=lambda _: None).damage["c"]
-    assert damage.startswith(f"requested.{part}.{field}: ")
-
-
-@pytest.mark.parametrize(
     ("asked", "read"),
     [
         # A matrix takes `"512"`, and its records have it as it was written. An import has what its table has.
@@ -78,6 +58,7 @@ def test_options_that_no_matrix_could_have_are_damage_of_their_record_alone(
         ({"type": "vllm-bench", "executable": "vllm"}, {"executable": "vllm"}),
         ({"type": "table", "input_tokens": "about 512", "x": "y"}, {"x": "y"}),
         ({"type": "table", "concurrency": 2.5}, {"concurrency": 2.5}),
+        ({"type": "table", "concurrency": [2], "depth": None}, {}),
     ],
 )
 def test_numbers_of_a_record_are_numbers_however_they_were_written(

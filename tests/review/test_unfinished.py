@@ -13,6 +13,7 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.publication import Publication
+from sparkpub.site.sources import source_of
 from sparkpub.site.words import Words
 from tests.review.claims.campaigns import a_review, verdict_on
 from tests.review.statistics.campaigns import a_campaign, a_dataset
@@ -43,7 +44,7 @@ def said(dataset: Dataset, expression: str) -> str:
     found = a_review(dataset)
     publication = Publication(Results(found), found, SiteOptions(Path()))
     words = Words(publication, lambda *_, **__: "drawn")
-    return words.render(f"{{{{ {expression} }}}}", "p.md")
+    return words.page(source_of(f"{{{{ {expression} }}}}", "p.md")).text
 
 
 def test_a_claim_about_runs_to_come_is_undecided_and_stops_nothing() -> None:
