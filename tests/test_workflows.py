@@ -318,7 +318,7 @@ def test_a_pull_request_with_a_damaged_record_fails_beside_its_file(
 ) -> None:
     change = workspace / "change"
     (change / ".git").mkdir()
-    path = sorted(change.glob("data/comprehensive/c/native-*.json"))[0]
+    path = sorted(change.glob("data/comprehensive/c/native_*.json"))[0]
     path.write_text(path.read_text().replace('"unit": "tok/s"', '"unit": "tok/h"'))
     done = run_steps(workspace)
     check = done["Check records and pages"]
