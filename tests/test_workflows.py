@@ -291,7 +291,7 @@ def test_a_pull_request_is_judged_and_nothing_of_it_is_run(workspace: Path) -> N
     assert codes == dict.fromkeys(done, 0), done
     assert len(done) == 3
     summary = (workspace / "summary.md").read_text()
-    assert "| new | added | 2 runs\\, 2 counted \\(2 added\\) |" in summary
+    assert "| new | new\\: 2 runs\\, 2 counted |" in summary
     assert (workspace / "site/campaigns/new/index.html").is_file()
     assert not sentinel.exists()
 
