@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparkpub.record.record import Machine, Moment
+from sparkpub.record.record import Machine
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from tests.review.statistics.campaigns import Cells, a_campaign
@@ -32,8 +32,12 @@ def a_fleet(
     """A campaign whose cells each machine (by id) measured as given: all of them at the same time."""
     runs: list[Stored] = []
     for machine, cells in measured.items():
-        own = a_campaign(name, cells, machine=Machine(id=machine, kind="dgx-spark"))
-        runs += [_at_its_time(run, machine) for run in own.runs]
+        kind = Machine(id=machine, kind="dgx-spark")
+        own = a_campaign(name, cells, published=True, machine=kind)
+        for record in own.records:
+            run = f"{record.run_id}-{machine}"
+            named = record.model_copy(update={"run_id": run})
+            runs.append(Stored(named, Path(f"{run}.json")))
     runs.sort(key=lambda run: run.record.started.value)
     every_cell: dict[tuple[str, str], Any] = {}
     for cells in measured.values():
@@ -42,24 +46,6 @@ def a_fleet(
     document = {**(whole.info.matrix or {}), "machines": machines}
     info = whole.info.model_copy(update={"matrix": document})
     return CampaignData(info, Path(name), tuple(runs))
-
-
-def _at_its_time(run: Stored, machine: str) -> Stored:
-    """The run with the machine in its name, a minute after the one before it on that machine; nobody keeps its log."""
-    position = run.record.plan.position
-    started = f"2026-11-20T{10 + position // 60:02d}:{position % 60:02d}:00Z"
-    metrics = {
-        name: value.model_copy(update={"source": "published"})
-        for name, value in run.record.metrics.items()
-    }
-    record = run.record.model_copy(
-        update={
-            "metrics": metrics,
-            "run_id": f"{run.record.run_id}-{machine}",
-            "started": Moment(value=started, zone="utc"),
-        }
-    )
-    return Stored(record, Path(f"{record.run_id}.json"))
 
 
 def moved(

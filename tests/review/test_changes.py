@@ -12,8 +12,7 @@ from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement, Campaign, Quarantine
-from sparkpub.record.record import MetricValue, Moment, Plan
-from sparkpub.record.store import CAMPAIGN_FILE, to_json
+from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.changes import (
     MOST_ROWS,
     as_markdown,
@@ -21,7 +20,8 @@ from sparkpub.review.changes import (
     changes,
     escaped,
 )
-from tests.building import a_record
+from sparkpub.review.dataset import CampaignData
+from tests.review.statistics.campaigns import a_campaign, written
 
 TPUT = "output_throughput_tok_s"
 NATIVE = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0]
@@ -49,41 +49,16 @@ def a_folder(
     campaign: str = "c",
     **decided: object,
 ) -> Path:
-    """A campaign's folder; runs of both environments in turn, ten minutes apart."""
-    folder = data / campaign
-    folder.mkdir(parents=True)
-    planned = [
-        (iteration, environment)
-        for iteration in range(max(map(len, values.values())))
-        for environment in values
-    ]
-    for position, (iteration, environment) in enumerate(planned):
-        if iteration >= len(values[environment]):
-            continue
-        hours, minutes = divmod(10 * position, 60)
-        # Published figures count without a log.
-        figure = MetricValue(
-            value=values[environment][iteration], unit="tok/s", source="published"
-        )
-        record = a_record(
-            run_id=f"{campaign}-{environment}-{iteration + 1}",
-            campaign=campaign,
-            environment=environment,
-            iteration=iteration + 1,
-            plan=Plan(position=position, order="interleaved"),
-            started=Moment(
-                value=f"2026-11-20T{hours:02d}:{minutes:02d}:00Z", zone="utc"
-            ),
-        ).model_copy(update={"metrics": {TPUT: figure}})
-        (folder / f"{record.stem}.json").write_text(to_json(record))
+    """A campaign's folder; runs of both environments in turn."""
+    cells = {("m", name): {TPUT: each} for name, each in values.items()}
+    runs = a_campaign(campaign, cells, published=True).runs
     info = Campaign(campaign=campaign, title="T", **decided)  # type: ignore[arg-type]
-    (folder / CAMPAIGN_FILE).write_text(to_json(info))
-    return folder
+    return written(CampaignData(info, data, runs), data)
 
 
 def record_of(folder: Path, environment: str, iteration: int) -> Path:
     """The file of a run is named by its id without the campaign."""
-    return folder / f"{environment}-{iteration}.json"
+    return folder / f"{environment}_m_w_{iteration:02d}.json"
 
 
 @pytest.fixture
@@ -134,7 +109,7 @@ def test_removed_runs_move_the_mean_the_verdict_and_a_claim(
         ("c", "12 runs, 12 counted", "8 runs, 8 counted")
     ]
     assert [(row["run"], row["after"]) for row in found["runs"]] == [
-        (f"c-container-{number}", None) for number in (3, 4, 5, 6)
+        (f"c-container_m_w_{number:02d}", None) for number in (3, 4, 5, 6)
     ]
     # 480/6 = 80 of six runs; of the first two (80 + 81)/2 = 80.5.
     before, after = "80.00 tok/s (n = 6)", "80.50 tok/s (n = 2)"
@@ -157,7 +132,7 @@ def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
     # Neither its size nor its time says so.
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     (run,) = changes(base, head)["runs"]
-    assert run["run"] == "c-native-2"
+    assert run["run"] == "c-native_m_w_02"
     assert None not in (run["before"], run["after"])
 
 
@@ -165,7 +140,10 @@ def test_a_campaign_that_only_one_side_has(base: Path, head: Path) -> None:
     a_folder(head, {"native": [10.0, 12.0]}, "new")
     found, back = changes(base, head), changes(head, base)
     assert changed(found["campaigns"]) == [("new", None, "2 runs, 2 counted")]
-    assert [row["run"] for row in found["runs"]] == ["new-native-1", "new-native-2"]
+    assert [row["run"] for row in found["runs"]] == [
+        "new-native_m_w_01",
+        "new-native_m_w_02",
+    ]
     assert changed(back["campaigns"]) == [("new", "2 runs, 2 counted", None)]
     (cell,) = back["cells"]
     assert (cell["before"], cell["after"]) == ("11.00 tok/s (n = 2)", None)
@@ -188,12 +166,12 @@ def test_decisions_and_coverage_are_told(tmp_path: Path) -> None:
         {"native": [1.0, 2.0, 3.0]},
         matrix=MATRIX,
         acknowledged=(Acknowledgement(check="outlier", reason="a hot day"),),
-        quarantined=(Quarantine(run="c-native-2", reason="the fan"),),
+        quarantined=(Quarantine(run="c-native_m_w_02", reason="the fan"),),
     )
     found, back = changes(base, head), changes(head, base)
     entries = [
         "outlier acknowledged for the campaign: a hot day",
-        "c-native-2 quarantined: the fan",
+        "c-native_m_w_02 quarantined: the fan",
     ]
     new = [("c", entry, None, "decided") for entry in entries]
     assert changed(found["decisions"]) == new

@@ -10,24 +10,17 @@ import pytest
 from sparkpub.plan.requested import options_of
 from sparkpub.record.errors import RecordError
 from sparkpub.record.record import Requested
-from sparkpub.record.store import to_json
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load, state_of
 from tests.building import a_record
-from tests.review.statistics.campaigns import a_campaign
+from tests.review.statistics.campaigns import a_campaign, written
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Two runs of campaign `c`."""
-    folder = tmp_path / "c"
-    folder.mkdir()
-    (folder / "campaign.json").write_text(
-        to_json(a_campaign("c", {("m", "native"): {"ttft_p50_ms": [1.0]}}).info)
-    )
-    for number, name in enumerate(("one", "two"), 1):
-        record = a_record(run_id=f"c-{name}", iteration=number)
-        (folder / f"{name}.json").write_text(to_json(record))
+    cells = {("m", "native"): {"output_throughput_tok_s": [1.0, 2.0]}}
+    written(a_campaign("c", cells), tmp_path)
     return tmp_path
 
 
@@ -38,13 +31,15 @@ def test_damage_stops_loading_unless_it_is_skipped(data: Path) -> None:
         load(data)
     lines: list[str] = []
     left = load(data, skip=lines.append)
-    assert [record.run_id for record in left.campaign("c").records] == ["c-one"]
+    assert [record.run_id for record in left.campaign("c").records] == [
+        "c-native_m_w_01"
+    ]
     assert len(lines) == len(left.damage["c"]) == 1
 
 
 def changed(data: Path, where: str, value: object) -> Path:
     """The file of the second run, with another value there."""
-    (path,) = data.glob("c/two.json")
+    (path,) = data.glob("c/*02.json")
     document = json.loads(path.read_text())
     part = document
     *around, name = where.split(".")
@@ -90,7 +85,7 @@ def test_a_number_that_nothing_measures_is_damage_of_its_record_alone(
     """Arithmetic on such figures ends `check` in place of a finding."""
     path = changed(data, where, value)
     dataset = load(data, skip=lambda _: None)
-    assert list(dataset.by_id) == ["c-one"]
+    assert list(dataset.by_id) == ["c-native_m_w_01"]
     (finding,) = [item for item in review(dataset).findings if item.check == "schema"]
     assert where.rpartition(".")[2] in finding.message
     assert f"c/{path.name}" in finding.message

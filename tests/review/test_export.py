@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.dataset as arrow
 import pytest
 
-from sparkpub.record.store import to_json
 from sparkpub.review.results import load
 from sparkpub.review.tables.runs import COLUMNS
 from sparkpub.review.told import FORMATS, write_partitioned
 from sparkpub.review.told import csv as as_csv
-from tests.review.statistics.campaigns import a_campaign
+from tests.review.statistics.campaigns import a_campaign, written
 
 
 @pytest.fixture
@@ -23,11 +22,7 @@ def data(tmp_path: Path) -> Path:
     """Two campaigns of one cell: two runs, and three."""
     for name, values in (("a", [1.5, 0.1 + 0.2]), ("b", [1.0, 2.0, 3.0])):
         campaign = a_campaign(name, {("m", "native"): {"ttft_p50_ms": values}})
-        folder = tmp_path / "data" / name
-        folder.mkdir(parents=True)
-        (folder / "campaign.json").write_text(to_json(campaign.info))
-        for record in campaign.records:
-            (folder / f"{record.stem}.json").write_text(to_json(record))
+        written(campaign, tmp_path / "data")
     return tmp_path / "data"
 
 

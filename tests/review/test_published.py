@@ -3,38 +3,25 @@
 from pathlib import Path
 from typing import Any
 
-from sparkpub.record import store
-from sparkpub.record.campaign import Campaign
-from sparkpub.record.record import MetricValue, Observed, Requested
+from sparkpub.record.record import Observed, Requested
 from sparkpub.review import published
 from sparkpub.review.speeds import GENERATION
-from tests.building import a_record
+from tests.review.statistics.campaigns import a_campaign, written
 
 
 def campaign(data: Path, name: str, model: str, rate: float, **asked: Any) -> None:
     """A campaign of one run of llama-benchy."""
-    folder = data / name
-    folder.mkdir(parents=True)
-    workload = {
-        "type": "llama-benchy",
-        "input_tokens": 512,
-        "output_tokens": 128,
-        "concurrency": 1,
-    }
+    load = {"input_tokens": 512, "output_tokens": 128, "concurrency": 1} | asked
     requested = Requested(
-        model_id=model, workload=workload | asked, environment={"type": "host"}
+        model_id=model,
+        workload={"type": "llama-benchy"} | load,
+        environment={"type": "host"},
     )
-    found = MetricValue(value=rate, unit="tok/s", source="published")
-    record = a_record(
-        run_id=f"{name}-native_m_w_iter01_20261120T100000Z",
-        campaign=name,
-        requested=requested,
-        observed=Observed(engine="vLLM", dtype="bfloat16"),
-    ).model_copy(update={"metrics": {GENERATION: found}})
-    path = folder / f"{record.stem}.json"
-    store.write_atomic(path, store.to_json(record))
-    about = Campaign(campaign=name, title=name)
-    store.write_atomic(folder / store.CAMPAIGN_FILE, store.to_json(about))
+    observed = Observed(engine="vLLM", dtype="bfloat16")
+    fields = {"requested": requested, "observed": observed}
+    cells = {("m", "native"): {GENERATION: [rate]}}
+    made = a_campaign(name, cells, matrix=False, published=True, **fields)
+    written(made, data)
 
 
 def test_the_nearest_load_of_the_same_model_is_named(tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 """A campaign that collect has not finished: it can be published, its claims are undecided, its figures come later."""
 
-from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from sparkpub.plan.matrix import parse
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Origin
 from sparkpub.record.store import Stored
@@ -17,19 +15,9 @@ from sparkpub.site.content import SiteOptions
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import source_of
 from sparkpub.site.words import Words
-from tests.building import a_record
 from tests.review.claims.campaigns import a_review, verdict_on
+from tests.review.statistics.campaigns import a_campaign, a_dataset
 
-MATRIX = """\
-campaign: c
-title: Two environments
-models: {m: {id: x/m}}
-environments: {one: {type: host}, two: {type: host}}
-baseline: one
-workloads:
-  w: {type: matmul, device: cpu, size: 8, iterations: 1, dtype: float32}
-iterations: 5
-"""
 CLAIM: dict[str, Any] = {
     "metric": "output_throughput_tok_s",
     "scope": "each cell",
@@ -38,30 +26,18 @@ CLAIM: dict[str, Any] = {
 VALUE = 'value("mean", "output_throughput_tok_s", environment="{}")'
 COMPARED = 'compare("verdict", "output_throughput_tok_s")'
 TABLE = 'table("mean", "output_throughput_tok_s")'
-Measured = Callable[..., Dataset]
 
 
-@pytest.fixture
-def measured() -> Measured:
-    """The campaign with so many runs of each environment."""
-
-    def after(one: int, two: int, **info: Any) -> Dataset:
-        runs = []
-        for name, number in (("one", one), ("two", two)):
-            for iteration in range(1, number + 1):
-                record = a_record(
-                    {"output_throughput_tok_s": 100.0 + iteration},
-                    run_id=f"c-{name}{iteration}",
-                    environment=name,
-                    iteration=iteration,
-                )
-                runs.append(Stored(record, Path(f"c/{record.stem}.json")))
-        document = parse(MATRIX).document()
-        about = Campaign(campaign="c", title="t", matrix=document, **info)
-        data = CampaignData(about, Path("c"), tuple(runs))
-        return Dataset(Path(), MappingProxyType({"c": data}))
-
-    return after
+def measured(one: int, two: int, **info: Any) -> Dataset:
+    """A campaign of five planned runs of each environment, with so many that were measured."""
+    cells = {
+        ("m", name): {"output_throughput_tok_s": [101.0, 102, 103, 104, 105][:number]}
+        for name, number in (("one", one), ("two", two))
+    }
+    data = a_campaign("c", cells)
+    document = {**(data.info.matrix or {}), "iterations": 5}
+    about = Campaign(campaign="c", title="t", matrix=document, **info)
+    return a_dataset(CampaignData(about, data.folder, data.runs))
 
 
 def said(dataset: Dataset, expression: str) -> str:
@@ -71,9 +47,7 @@ def said(dataset: Dataset, expression: str) -> str:
     return words.page(source_of(f"{{{{ {expression} }}}}", "p.md")).text
 
 
-def test_a_claim_about_runs_to_come_is_undecided_and_stops_nothing(
-    measured: Measured,
-) -> None:
+def test_a_claim_about_runs_to_come_is_undecided_and_stops_nothing() -> None:
     """Two runs of each environment: n = 5 would be refuted, and that is no news of a campaign under way."""
     data = measured(2, 2)
     verdict = verdict_on(data, a_review(data), **CLAIM)
@@ -81,7 +55,7 @@ def test_a_claim_about_runs_to_come_is_undecided_and_stops_nothing(
     assert verdict.text == "Campaign c is not finished: 4 of 10 planned runs are done."
 
 
-def test_a_claim_is_judged_by_its_own_cells(measured: Measured) -> None:
+def test_a_claim_is_judged_by_its_own_cells() -> None:
     data = measured(5, 2)
     done = verdict_on(data, a_review(data), **CLAIM, environments=("one",))
     assert done.verdict == "supported", done.text
@@ -94,7 +68,7 @@ def test_a_claim_is_judged_by_its_own_cells(measured: Measured) -> None:
     [{"ended": "The machine was taken away."}, {"origin": Origin(title="elsewhere")}],
 )
 def test_a_campaign_that_was_ended_or_imported_is_finished(
-    measured: Measured, info: dict[str, Any]
+    info: dict[str, Any],
 ) -> None:
     data = measured(2, 2, **info)
     assert not data.campaigns["c"].unfinished_cells
@@ -102,7 +76,7 @@ def test_a_campaign_that_was_ended_or_imported_is_finished(
     assert (verdict.verdict, verdict.changed) == ("refuted", True)
 
 
-def test_an_expression_about_runs_to_come_says_so(measured: Measured) -> None:
+def test_an_expression_about_runs_to_come_says_so() -> None:
     data = measured(2, 0)
     assert said(data, VALUE.format("one")) == "101.50\u00a0tok/s"  # (101 + 102) / 2
     for expression in (VALUE.format("two"), COMPARED):
@@ -128,7 +102,7 @@ def failed(data: Dataset, attempts: int) -> Dataset:
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_failed_runs_are_no_measurement(measured: Measured, attempts: int) -> None:
+def test_failed_runs_are_no_measurement(attempts: int) -> None:
     """With one retry a second failed attempt ends what was planned, and a page has as little to say as before."""
     data = failed(measured(5, 5), attempts)
     assert data.campaigns["c"].progress == "0 of 10 planned runs are done"

@@ -20,9 +20,9 @@ from sparkpub.review.physics import (
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables.column import (
-    Column,
     Columns,
     TableRow,
+    columns,
     rows,
     shared,
     table,
@@ -31,31 +31,32 @@ from sparkpub.review.tables.column import (
 OUTPUT = "output_throughput_tok_s"
 COLUMNS: Columns = {
     **shared("campaign", "model", "environment", "workload"),
-    "weights": Column("text", "Format of the weights"),
-    "bytes_per_token": Column("number", "Bytes of weights that a token reads"),
-    "expert_bytes_per_token": Column("number", "Of them those of routed experts"),
-    "source": Column(
+    **columns(
         "text",
-        "Who says how many; where nobody does, that they are not known for this format",
+        weights="Format of the weights",
     ),
-    "output_throughput_tok_s": Column("number", "Output throughput"),
-    "milliseconds_per_token": Column("number", "Its inverse"),
-    "bandwidth_bytes_s": Column("number", "Nominal bandwidth of the machine's memory"),
-    "share_percent": Column("number", "Of it, what the throughput needs"),
-    "is_plausible": Column(
-        "answer", "Whether engines come that close, by the rule of the check roofline"
+    **columns(
+        "number",
+        bytes_per_token="Bytes of weights that a token reads",  # noqa: S106 - bytes
+        expert_bytes_per_token="Of them those of routed experts",  # noqa: S106 - bytes
+    ),
+    **columns(
+        "text",
+        source="Who says how many; where nobody does, that they are not known for this format",
+    ),
+    **columns(
+        "number",
+        output_throughput_tok_s="Output throughput",
+        milliseconds_per_token="Its inverse",  # noqa: S106 - a time
+        bandwidth_bytes_s="Nominal bandwidth of the machine's memory",
+        share_percent="Of it, what the throughput needs",
+    ),
+    **columns(
+        "answer",
+        is_plausible="Whether engines come that close, by the rule of the check roofline",
     ),
 }
-
-
 UNKNOWN = "not known for this format"
-_OF_BYTES = (
-    "bytes_per_token",
-    "expert_bytes_per_token",
-    "share_percent",
-    "is_plausible",
-)
-"""What is missing there."""
 
 
 def bandwidths(
@@ -80,7 +81,7 @@ def _of_cell(row: TableRow, record: Record) -> Iterator[dict[str, Any]]:
     if step is None:
         if active_parameters(record) is None:
             return
-        known: dict[str, Any] = dict.fromkeys(_OF_BYTES) | {"source": UNKNOWN}
+        known: dict[str, Any] = {"source": UNKNOWN}
     else:
         share = row.mean * step.expected / memory
         known = {
@@ -90,13 +91,10 @@ def _of_cell(row: TableRow, record: Record) -> Iterator[dict[str, Any]]:
             "share_percent": 100 * share,
             "is_plausible": share < step.suspicious,
         }
-    yield {
-        "campaign": row.campaign,
-        "model": row.model,
-        "environment": row.environment,
-        "workload": row.workload,
+    measured = {
         "weights": setup_of(record).quantization,
         "output_throughput_tok_s": row.mean,
         "milliseconds_per_token": 1000 / row.mean,
         "bandwidth_bytes_s": memory,
-    } | known
+    }
+    yield row._asdict() | measured | known

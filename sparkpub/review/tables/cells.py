@@ -213,7 +213,7 @@ def _described(rows: pd.DataFrame, parts: Sequence[Places]) -> pd.DataFrame:
     """The columns of `summary` for each part of the rows, and whether its runs are independent: on one machine, and
     each with its server."""
     values = rows["value"].to_numpy()
-    servers, machines = texts(rows["server"]), rows["machine"].cat.codes.to_numpy()
+    servers, machines = texts(rows["server"]), texts(rows["machine"])
     samples = [values[part] for part in parts]
     units = [
         by_unit(sample, by_server(servers[part])) if any(servers[part]) else sample
@@ -222,11 +222,11 @@ def _described(rows: pd.DataFrame, parts: Sequence[Places]) -> pd.DataFrame:
     found = by_size(samples, described).join(by_size(units, mean_of))
     found["is_independent"] = found["n"] == list(map(len, units))
     for number, part in enumerate(parts):
-        if len(names := dict.fromkeys(machines[part].tolist())) > 1:
-            within = [values[part[machines[part] == name]] for name in names]
-            for name, value in _over_machines(within).items():
-                found.loc[number, name] = value
-            found.loc[number, "is_independent"] = False
+        on = machines[part]
+        if (on != on[0]).any():
+            within = [part[on == name] for name in dict.fromkeys(on)]
+            together = _over_machines(_described(rows, within))
+            found.loc[number, list(together)] = list(together.values())
     found.loc[~found["is_independent"], "autocorrelation"] = np.nan
     mean = found["mean"].abs()
     found["cv_percent"] = 100 * found["sd"] / mean.where(mean > 0)
@@ -235,29 +235,26 @@ def _described(rows: pd.DataFrame, parts: Sequence[Places]) -> pd.DataFrame:
     return found
 
 
-def _over_machines(within: Sequence[Floats]) -> dict[str, Any]:
-    """What the values of several machines show, where each machine counts once; `within` are those of each, in run
-    order. There is no interval where one of them has none."""
-    parts = [mean_of(values[np.newaxis]) for values in within]
-    mean = Estimate(np.concatenate(within).mean(), np.nan, np.nan)
-    if not any(np.isnan(part["ci95_low"][0]) for part in parts):
-        known = [
-            Estimate(values.mean(), part["error"][0], part["df"][0])
-            for values, part in zip(within, parts, strict=True)
-        ]
-        mean = over(known)
+def _over_machines(within: pd.DataFrame) -> dict[str, Any]:
+    """What several machines, of which each is described, show together: each counts once. There is no interval where
+    one of them has none."""
+    n, sd = within["n"], within["sd"].fillna(0)
+    mean = Estimate(np.average(within["mean"], weights=n), np.nan, np.nan)
+    if within["ci95_low"].notna().all():
+        each = within[["mean", "error", "df"]].itertuples(index=False)
+        mean = over([Estimate(*figures) for figures in each])
     low, high = mean.ends()
     # Of n runs n - 1 distances from their machine's mean are free.
-    apart = np.concatenate([values - values.mean() for values in within])
-    df = len(apart) - len(within)
+    df = n.sum() - len(n)
     return {
         "mean": mean.value,
-        "sd": np.sqrt((apart**2).sum() / df) if df else np.nan,
+        "sd": np.sqrt((sd**2 * (n - 1)).sum() / df) if df else np.nan,
         "ci95_low": low,
         "ci95_high": high,
-        "n_effective": sum(part["n_effective"][0] for part in parts),
+        "n_effective": within["n_effective"].sum(),
         "error": mean.error,
         "df": mean.df,
+        "is_independent": False,
     }
 
 

@@ -378,8 +378,8 @@ def figured(found: pd.DataFrame) -> pd.DataFrame:
     is_described = of["analysis"] == "description"
     tested = replace(apart, error=np.where(is_described, np.nan, apart.error))
     # T is the inverse of a rate; for times and memory the ratio is their own.
-    times = np.where(unit.str.endswith("/s"), inverse, 1 / inverse)
-    times = np.where(unit.str.endswith("/s") | (direction == "lower"), times, np.nan)
+    is_rate, is_less = unit.str.endswith("/s"), direction == "lower"
+    times = np.select([is_rate, is_less], [inverse, 1 / inverse], np.nan)
     sign = np.select([direction == "higher", direction == "lower"], [1, -1], 0)
     gain = sign * np.sign(apart.value)
     of |= {

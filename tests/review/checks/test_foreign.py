@@ -43,7 +43,7 @@ def test_what_a_campaign_has_belongs_there(data: Path) -> None:
 
 
 def test_evidence_of_a_damaged_record_belongs_there(data: Path) -> None:
-    record = next((data / "c").glob("native-*.json"))
+    record = next((data / "c").glob("native_*.json"))
     record.with_suffix(".log").write_text("x\n")
     assert told(data) == [("info", "c", [f"c/{record.stem}.log"])]
     record.write_text("{")
@@ -57,7 +57,7 @@ def test_links_and_what_git_obeys_are_errors_and_everything_else_is_one_note(
     (data / ".gitattributes").write_text("*.json filter=x\n")
     elsewhere = a_folder(tmp_path / "elsewhere", campaign="private")
     (data / "private").symlink_to(elsewhere)
-    (data / "c" / "more.json").symlink_to(next(elsewhere.glob("native-*.json")))
+    (data / "c" / "more.json").symlink_to(next(elsewhere.glob("native_*.json")))
     files = dict.fromkeys(("a.json", "campaign.json", "notes.txt", "run.sh"), "{}\n")
     (data / "c" / "left").mkdir()
     for name, text in files.items():

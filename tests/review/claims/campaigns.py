@@ -6,7 +6,6 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, Literal
 
-from sparkpub.record.record import Moment
 from sparkpub.record.store import Stored
 from sparkpub.review.claims.claim import Claim
 from sparkpub.review.claims.ledger import Verdict, judge
@@ -37,13 +36,11 @@ def a_dataset(
     campaign = a_campaign(name, measured, order=order, matrix=False)
     runs = []
     for run in campaign.runs:
-        record, position = run.record, run.record.plan.position
+        record = run.record
         kind = "docker" if record.environment == "container" else "host"
         asked = record.requested.model_copy(update={"environment": {"type": kind}})
-        clock = f"{10 + position // 60:02d}:{position % 60:02d}"
-        started = Moment(value=f"2026-11-20T{clock}:00Z", zone="utc")
-        update = {"requested": asked, "started": started}
-        runs.append(Stored(record.model_copy(update=update), run.path))
+        record = record.model_copy(update={"requested": asked})
+        runs.append(Stored(record, run.path))
     return Dataset(Path(), {name: replace(campaign, runs=tuple(runs))})
 
 

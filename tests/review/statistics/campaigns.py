@@ -1,12 +1,14 @@
 """Small campaigns in memory, with any values in any cells."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sparkpub.record.campaign import Campaign
-from sparkpub.record.record import Plan
-from sparkpub.record.store import Stored
+from sparkpub.record.record import Moment, Observed, Plan
+from sparkpub.record.store import CAMPAIGN_FILE, Stored, to_json
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
@@ -26,24 +28,21 @@ def a_campaign(
     *,
     order: str = "interleaved",
     matrix: bool = True,
+    servers: Mapping[str, str] = MappingProxyType({}),
+    published: bool = False,
     **fields: Any,
 ) -> CampaignData:
-    """A campaign of one workload; runs in the order of its plan, `fields` replace record fields."""
+    """A campaign of one workload; runs in the order of its plan, a minute apart. Letters name the server of each run of
+    an environment; `fields` replace record fields. Figures that are `published` count without a log."""
     environments = list(dict.fromkeys(environment for _, environment in cells))
     models = list(dict.fromkeys(model for model, _ in cells))
     iterations = max(
         len(values) for metrics in cells.values() for values in metrics.values()
     )
-    slots = [
-        (number, model, environment)
-        for number in range(iterations)
-        for model in models
-        for environment in (
-            environments
-            if number % 2 == 0 or order != "interleaved"
-            else reversed(environments)
-        )
-    ]
+    slots = []
+    for number in range(iterations):
+        turn = -1 if number % 2 and order == "interleaved" else 1
+        slots += list(product([number], models, environments[::turn]))
     runs = []
     for position, (number, model, environment) in enumerate(slots):
         metrics = {
@@ -51,21 +50,34 @@ def a_campaign(
             for key, values in cells[model, environment].items()
             if number < len(values)
         }
-        if metrics:
-            run = f"{name}-{environment}_{model}_w_{number + 1:02d}"
-            chosen = {
-                "plan": Plan(position=position, order=order),
-                "iteration": number + 1,
-            } | fields  # type: ignore[arg-type]
-            record = a_record(
-                metrics,
-                run_id=run,
-                campaign=name,
-                model=model,
-                environment=environment,
-                **chosen,
-            )
-            runs.append(Stored(record, Path(name) / f"{run}.json"))
+        if not metrics:
+            continue
+        run = f"{name}-{environment}_{model}_w_{number + 1:02d}"
+        minutes = f"{10 + position // 60:02d}:{position % 60:02d}"
+        settings = {}
+        if environment in servers:
+            settings["server"] = f"{environment}-{servers[environment][number]}"
+        chosen: dict[str, Any] = {
+            "plan": Plan(position=position, order=order),
+            "iteration": number + 1,
+            "started": Moment(value=f"2026-11-20T{minutes}:00Z", zone="utc"),
+            "observed": Observed(settings=settings),
+        } | fields
+        record = a_record(
+            metrics,
+            run_id=run,
+            campaign=name,
+            model=model,
+            environment=environment,
+            **chosen,
+        )
+        if published:
+            told = {
+                key: value.model_copy(update={"source": "published"})
+                for key, value in record.metrics.items()
+            }
+            record = record.model_copy(update={"metrics": told})
+        runs.append(Stored(record, Path(name) / f"{run}.json"))
     document = {
         "campaign": name,
         "title": name,
@@ -83,6 +95,16 @@ def a_campaign(
     }
     info = Campaign(campaign=name, title=name, matrix=document if matrix else None)
     return CampaignData(info, Path(name), tuple(runs))
+
+
+def written(campaign: CampaignData, data: Path) -> Path:
+    """The folder of a campaign in a data folder on the disk."""
+    folder = data / campaign.name
+    folder.mkdir(parents=True)
+    (folder / CAMPAIGN_FILE).write_text(to_json(campaign.info))
+    for record in campaign.records:
+        (folder / f"{record.stem}.json").write_text(to_json(record))
+    return folder
 
 
 def reviewed_of(

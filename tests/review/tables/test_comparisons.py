@@ -7,9 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sparkpub.record.record import Moment
-from sparkpub.record.store import Stored
-from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import deciding_level
 from sparkpub.review.tables.column import TableRow, rows
@@ -38,24 +35,11 @@ def compared(
     declared: bool = True,
     servers: tuple[str, str] = ("", ""),
 ) -> TableRow:
-    """Runs of a campaign against others of it, which took turns a minute each; letters name the server of each run."""
+    """Runs of a campaign against others of it, which took turns; letters name the server of each run."""
     sides = {"native": [*map(float, native)], "container": [*map(float, container)]}
     cells = {("m", name): {metric: values} for name, values in sides.items()}
-    data = a_campaign("c", cells, order=order, matrix=declared)
-    names = dict(zip(sides, servers, strict=True))
-    runs = []
-    for minute, stored in enumerate(data.runs):
-        record = stored.record
-        started = f"2026-11-20T{10 + minute // 60}:{minute % 60:02d}:00Z"
-        fields: dict[str, Any] = {"started": Moment(value=started, zone="utc")}
-        if names[record.environment]:
-            server = names[record.environment][record.iteration - 1]
-            settings = {"server": f"{record.environment}-{server}"}
-            fields["observed"] = record.observed.model_copy(
-                update={"settings": settings}
-            )
-        runs.append(Stored(record.model_copy(update=fields), stored.path))
-    campaign = CampaignData(data.info, data.folder, tuple(runs))
+    known = {name: each for name, each in zip(sides, servers, strict=True) if each}
+    campaign = a_campaign("c", cells, order=order, matrix=declared, servers=known)
     table = ReviewedCampaign(campaign).table
     one, other = (table[table["environment"] == name] for name in sides)
     found = compare(one, other, campaign, margin)

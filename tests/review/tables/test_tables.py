@@ -1,6 +1,5 @@
 """The three tables: what a row says is what one cell, or one comparison, says alone."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,19 @@ from scipy import stats
 
 import sparkpub
 from sparkpub.record.record import Phase
-from sparkpub.record.store import Stored, to_json
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import choose
 from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.results import Results
 from sparkpub.review.tables import cells, runs
 from tests.leaderboards import dataset_of, runs_of
-from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
+from tests.review.statistics.campaigns import (
+    Cells,
+    a_campaign,
+    a_dataset,
+    unreviewed,
+    written,
+)
 
 TPUT, PEAK, TEMPERATURE = (
     "output_throughput_tok_s",
@@ -72,19 +76,8 @@ def test_a_server_of_two_runs_counts_once_in_cells_comparisons_and_questions() -
         ("m", "native"): {TPUT: [100.1, 99.2, 99.4, 101.3, 101.1, 98.7, 98.9, 100.2, 100.6, 99.9]},
         ("m", "container"): {TPUT: [101.0, 100.7, 99.1, 99.5, 102.2, 102.0, 98.1, 98.6, 100.3, 99.8]},
     }  # fmt: skip
-    campaign = a_campaign("c", values)
-    served = []
-    for stored in campaign.runs:
-        record = stored.record
-        turn = (
-            record.iteration // 2
-            if record.environment == "native"
-            else (record.iteration + 1) // 2
-        )
-        settings = {"server": f"{record.environment}-{turn}"}
-        told = record.observed.model_copy(update={"settings": settings})
-        served.append(Stored(record.model_copy(update={"observed": told}), stored.path))
-    found = unreviewed(a_dataset(replace(campaign, runs=tuple(served))))
+    servers = {"native": "abbccddeef", "container": "aabbccddee"}
+    found = unreviewed(a_dataset(a_campaign("c", values, servers=servers)))
     row = one(found.comparisons, metric=TPUT)
     assert (row["servers"], row["n_baseline"]) == (5, 10)
     assert "n = 5 servers a side" in row["why"]
@@ -138,11 +131,7 @@ def test_excluded_runs_are_in_the_table_and_in_no_figure() -> None:
 
 
 def test_a_notebook_gets_the_same_tables(tmp_path: Path, results: Results) -> None:
-    campaign = a_campaign("c", SIZES)
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "campaign.json").write_text(to_json(campaign.info))
-    for record in campaign.records:
-        (tmp_path / "c" / f"{record.stem}.json").write_text(to_json(record))
+    written(a_campaign("c", SIZES), tmp_path)
     loaded = sparkpub.load(str(tmp_path), include="all")
     said = ["excluded", "counts"]
     pd.testing.assert_frame_equal(
