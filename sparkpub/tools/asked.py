@@ -61,13 +61,14 @@ def noted(terms: Iterable[Term], document: Any) -> Iterator[str]:
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """A workload's key of letters and values, e.g. `serve-in64-out16-c4-n12`; what is None is left out."""
+    """A workload's key of letters and values, e.g. `serve-in64-out16-c4-n12`; what is None is left out. Empty
+    where all is."""
     texts = [
         f"{letters}{value:g}" if isinstance(value, float) else f"{letters}{value}"
         for letters, value in parts.items()
         if value is not None
     ]
-    return as_key("-".join(texts))
+    return as_key("-".join(texts)) if texts else ""
 
 
 def _value(term: Term, document: Any) -> Any:

@@ -13,9 +13,10 @@ from pydantic import TypeAdapter, ValidationError
 from sparkpub.collect.imports import starter
 from sparkpub.collect.imports.folder import Folder
 from sparkpub.collect.imports.given import About, Draft, Given, Left, read_about
+from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.collect.imports.placing import placed
 from sparkpub.collect.imports.runs import NO_RESULT, ToolReader, read_files
-from sparkpub.collect.imports.writing import ImportOutcome, write
+from sparkpub.collect.imports.writing import write
 from sparkpub.plan.workloads import WORKLOADS, parser_of
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
@@ -140,10 +141,4 @@ def _refuse(kind: str | None, given: Given) -> None:
             f"the matrix declares campaign {given.matrix.campaign!r}",
             where="--campaign",
             remedy="give the same name",
-        )
-    if given.machine is not None and given.machine not in catalogue.machines():
-        raise UsageError(
-            f"no machine {given.machine!r} in the catalogue",
-            where="--machine",
-            remedy=f"known: {', '.join(catalogue.machines())}; describe another one under machine: of --about",
         )

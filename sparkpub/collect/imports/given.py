@@ -77,7 +77,7 @@ class Given:
     environment: str | None = None
     workload: str | None = None
     machine: str | None = None
-    """A key of the catalogue."""
+    """A key of the catalogue, or the name of any other machine."""
     mapping: Path | None = None
     """The file that says what the columns of a table mean."""
     typed: tuple[str, ...] = ("sparkpub", "import", "PATH")

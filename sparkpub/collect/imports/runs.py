@@ -179,7 +179,10 @@ def _offered(beside: Beside, readers: Sequence[ToolReader]) -> Iterator[Left]:
             problem = problem or str(error)
     only = readers[0] if len(readers) == 1 else None
     if problem and (only is not None or file.suffix in forms.JSON):
-        yield Left(file.source, problem)
+        is_asked_for = (
+            beside.folder.path.is_file() or beside.folder.given.mapping is None
+        )
+        yield Left(file.source, problem, refused=is_asked_for)
         return
     if not beside.folder.is_sidecar(file):
         name = "a known tool" if only is None else only.tool

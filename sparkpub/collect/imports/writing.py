@@ -1,7 +1,6 @@
 """Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from pydantic_core import to_jsonable_python
 from sparkpub.collect.imports.facts import OF_ONE_GPU, Facts, parts
 from sparkpub.collect.imports.given import Draft, Given, Left
 from sparkpub.collect.imports.matching import workload_of
+from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.collect.public import public, without_private
 from sparkpub.plan.matrix import Model
 from sparkpub.plan.requested import with_load
@@ -39,6 +39,7 @@ from sparkpub.record.store import (
     to_json,
     write_atomic,
 )
+from sparkpub.tools.asked import as_key
 
 _SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
 _EVIDENCE_KINDS = (
@@ -58,84 +59,6 @@ _UNSAID = (
     "reproducibility",
     "container",
 )
-_PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
-"""What differs between reasons that are the same: names in quotes, files, and numbers."""
-
-
-@dataclass
-class ImportOutcome:
-    """What became of everything found. With `preview` nothing was written."""
-
-    preview: bool = False
-    records: list[Record] = field(default_factory=list)
-    starter: tuple[str, ...] = ()
-    """The lines of a mapping, for a table that has none yet."""
-    skipped: list[Left] = field(default_factory=list)
-    refused: list[Left] = field(default_factory=list)
-
-    @property
-    def imported(self) -> list[str]:
-        """The ids of the runs."""
-        return [record.run_id for record in self.records]
-
-    @property
-    def machineless(self) -> int:
-        """How many runs nothing says the machine of."""
-        return [record.machine for record in self.records].count(Machine())
-
-    def leave(self, item: Left) -> None:
-        """Count something that became no record."""
-        (self.refused if item.refused else self.skipped).append(item)
-
-    def lines(self, *, verbose: bool = False) -> list[str]:
-        """For people: what was left and why, then the sum; `verbose` lists what is counted otherwise."""
-        if self.starter:
-            return [*self.starter]
-        parts = {"skipped": self.skipped, "refused": self.refused}
-        texts = [
-            line
-            for verb, items in parts.items()
-            for line in _told(verb, items, verbose=verbose)
-        ]
-        if self.preview:
-            texts += map(_shown, self.records)
-        verb = "would be imported" if self.preview else "imported"
-        counts = [f"{len(self.records):,} {verb}"]
-        counts += [f"{len(items):,} {left}" for left, items in parts.items()]
-        return [*texts, ", ".join(counts)]
-
-    def document(self) -> dict[str, Any]:
-        """For `--json`."""
-        skipped, refused = (
-            [{"source": item.source, "reason": item.reason} for item in items]
-            for items in (self.skipped, self.refused)
-        )
-        return {
-            "preview": self.preview,
-            "imported": self.imported,
-            "skipped": skipped,
-            "refused": refused,
-        }
-
-
-def _told(verb: str, items: Iterable[Left], *, verbose: bool) -> Iterator[str]:
-    """A line for each thing that was left; for those of one reason their number and the first."""
-    groups: dict[object, list[Left]] = defaultdict(list)
-    for place, item in enumerate(items):
-        groups[place if verbose else _PARTICULAR.sub("", item.reason)].append(item)
-    for left in groups.values():
-        many = "" if len(left) == 1 else f" {len(left):,}, e.g."
-        yield f"{verb}{many} {left[0].source}: {left[0].reason}"
-
-
-def _shown(record: Record) -> str:
-    """A run for people: cell, iteration, start, status and every figure."""
-    figures = [
-        f"{name} {'none' if metric.value is None else f'{metric.value:.4g}'}"
-        for name, metric in record.metrics.items()
-    ]
-    said = f"{'/'.join(record.cell)} {record.iteration}, {record.started.value}"
-    return f"{said}, {record.status}: {', '.join(figures)}"
 
 
 def write(
@@ -422,7 +345,8 @@ def _requested(draft: Draft, workload_key: str, given: Given) -> Requested:
 def _machine(facts: Facts, given: Given) -> Machine:
     """The machine as people describe it, else as the command line and what lies beside the results name it."""
     machine = given.about.machine
-    kind = machine.kind or given.machine or facts.machine
+    told_kind = given.machine and as_key(given.machine)
+    kind = machine.kind or told_kind or facts.machine
     nodes = machine.count or facts.nodes
     if nodes is None and kind in OF_ONE_GPU:
         nodes = parts(facts.settings)

@@ -17,27 +17,20 @@ from sparkpub.tools import forms, reading
 from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
 
-_SETTINGS: Mapping[str, tuple[str, tuple[object, ...], str | None]] = {
-    # Field -> letters in the workload's key, the tool's defaults in some build, and the option of our workload.
-    "n_depth": ("d", (0,), None),
-    "n_batch": ("b", (2048,), "n_batch"),
-    "n_ubatch": ("ub", (512,), "n_ubatch"),
-    "type_k": ("k-", ("f16",), "cache_type_k"),
-    "type_v": ("v-", ("f16",), "cache_type_v"),
-    "flash_attn": ("fa", (-1, 0, False, "auto"), "flash_attention"),
-    "n_gpu_layers": ("ngl", (-1, 99), "gpu_layers"),
-    "n_cpu_moe": ("ncmoe", (0,), None),
-    "split_mode": ("sm-", ("layer",), None),
-    "no_kv_offload": ("nkvo", (0, False), None),
-    "n_threads": ("t", (), "threads"),
+_SETTINGS: Mapping[str, tuple[str, tuple[object, ...]]] = {
+    # Field -> letters in the workload's key, and the tool's defaults in some build.
+    "n_depth": ("d", (0,)),
+    "n_batch": ("b", (2048,)),
+    "n_ubatch": ("ub", (512,)),
+    "type_k": ("k-", ("f16",)),
+    "type_v": ("v-", ("f16",)),
+    "flash_attn": ("fa", (-1, 0, False, "auto")),
+    "n_gpu_layers": ("ngl", (-1, 99)),
+    "n_cpu_moe": ("ncmoe", (0,)),
+    "split_mode": ("sm-", ("layer",)),
+    "no_kv_offload": ("nkvo", (0, False)),
+    "n_threads": ("t", ()),
 }
-_FLASH_ATTENTION: Mapping[object, tuple[object, ...]] = {
-    -1: (None,),
-    "auto": (None,),
-    0: (False, None),
-    1: (True,),
-}
-"""What a test says of it, and the options that lead there: once the build's default was 0."""
 _SHOWN = (*_SETTINGS, "model_type", "backends", "load_mode", "use_mmap")
 _SWITCHES = ("no_kv_offload", "use_mmap")
 _MODEL_TYPE = re.compile(r"\S+ \S*(?:B|M|K|\?) (?P<format>.+)")
@@ -115,33 +108,21 @@ def _lengths(test: Document) -> tuple[int, int]:
     return prompt, generated
 
 
-def settings(test: Document) -> str:
+def settings(test: Document, *without: str) -> str:
     """Settings that change what is measured, where they are not the tool's defaults: `d4096-k-q8-0-t8`."""
     found = []
-    for name, (letters, defaults, _) in _SETTINGS.items():
+    for name, (letters, defaults) in _SETTINGS.items():
         value = test.get(name)
-        if value is not None and value not in defaults:
+        if value is not None and value not in defaults and name not in without:
             found.append(f"{letters}{int(value) if value is True else value}")
     return "-".join(found)
 
 
 def fits(said: Document) -> dict[str, tuple[object, ...]]:
-    """None where a value is the tool's default, besides the value itself. A setting that no option has fits
-    nothing."""
-    found: dict[str, tuple[object, ...]] = {}
-    for name, (_, defaults, option) in _SETTINGS.items():
-        value = said["test"].get(name)
-        if name == "n_depth" or not isinstance(value, int | str):
-            continue
-        # The tool always says how many threads it took; which number is its own choice depends on the machine.
-        is_default = value in defaults or name == "n_threads"
-        if name == "flash_attn":
-            found[str(option)] = _FLASH_ATTENTION.get(value, (value,))
-        elif option is not None:
-            found[option] = (value, None, *defaults) if is_default else (value,)
-        elif not is_default:
-            found[name] = (value,)
-    return found
+    """Settings of its own, which no workload of a matrix is compared with. The depth is an option, and the tool always
+    says how many threads it took."""
+    own = settings(said["test"], "n_depth", "n_threads")
+    return {"settings": (own,)} if own else {}
 
 
 # -- what the tests of a run say together ----------------------------------------------------------------------

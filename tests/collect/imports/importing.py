@@ -5,7 +5,7 @@ from typing import Any
 
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given
-from sparkpub.collect.imports.writing import ImportOutcome
+from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.record import Record
 from sparkpub.record.store import read_folder
 

@@ -8,7 +8,7 @@ import pytest
 
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given
-from sparkpub.collect.imports.writing import ImportOutcome
+from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.plan.matrix import read as read_matrix
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record

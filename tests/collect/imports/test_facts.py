@@ -17,7 +17,7 @@ from sparkpub.collect import imports
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.facts import Facts
 from sparkpub.collect.imports.given import Given
-from sparkpub.collect.imports.writing import ImportOutcome
+from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record

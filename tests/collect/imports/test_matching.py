@@ -37,37 +37,33 @@ def joined(
     return cells, [left.reason for left in outcome.refused]
 
 
-def test_tests_of_llama_bench_join_the_workloads_that_ask_for_them(
+def test_tests_of_llama_bench_join_the_workload_that_asks_for_them(
     tmp_path: Path,
 ) -> None:
-    """kv-q8.json: a prompt and a generation, with values in q8_0, and keys in f16 (the default) or in q8_0, too."""
-    source = RESULTS / "llama-bench/kv-q8.json"
-    rows = json.loads(source.read_text())
-    assert [(row["type_k"], row["type_v"]) for row in rows[::2]] == [
-        ("f16", "q8_0"),
-        ("q8_0", "q8_0"),
-    ]
-    name = Path(rows[0]["model_filename"]).name
-    plain = LLAMA | {
-        "input_tokens": max(row["n_prompt"] for row in rows),
-        "output_tokens": max(row["n_gen"] for row in rows),
-        "repetitions": len(rows[0]["samples_ns"]),
-    }
-    values = plain | {"flash_attention": True, "cache_type_v": "q8_0"}
-    both = values | {"cache_type_k": "q8_0"}
-    declared = matrix(name, plain=plain, values=values, both=both)
-    cells, refused = joined("llama-bench", source, tmp_path, declared)
-    assert sorted(cells) == [("tiny", "both"), ("tiny", "values")]
-    assert refused == []
+    """Those with settings of their own join none by themselves: kv-q8.json has a KV cache in q8_0."""
+    folder = RESULTS / "llama-bench"
+    (row, *_) = json.loads((folder / "warmup-r5.json").read_text())
+    name = Path(row["model_filename"]).name
+    plain = LLAMA | {"input_tokens": 32, "output_tokens": 8}
+    declared = matrix(name, plain=plain, other=plain | {"depth": 64})
     cells, refused = joined(
-        "llama-bench", source, tmp_path / "none", matrix(name, plain=plain)
+        "llama-bench", folder / "warmup-r5.json", tmp_path, declared
+    )
+    assert (cells, refused) == ([("tiny", "plain")], [])
+    # The tool was told of no repetition that does not count, as our own runs of it are.
+    warm = matrix(name, plain=plain | {"warmup": 1})
+    source = folder / "warmup-r5.json"
+    _, refused = joined("llama-bench", source, tmp_path / "warm", warm)
+    assert "plain: its warmup is 0 in place of 1" in refused[0]
+    rows = json.loads((folder / "kv-q8.json").read_text())
+    name = Path(rows[0]["model_filename"]).name
+    source = folder / "kv-q8.json"
+    longer = LLAMA | {"input_tokens": 64, "output_tokens": 16, "repetitions": 3}
+    cells, refused = joined(
+        "llama-bench", source, tmp_path / "kv", matrix(name, plain=longer)
     )
     assert cells == []
-    assert "plain: its cache_type_v is q8_0 in place of None" in refused[0]
-    # The tool was told of no repetition that does not count, as our own runs of it are.
-    warm = matrix(name, values=values | {"warmup": 1}, both=both | {"warmup": 1})
-    _, refused = joined("llama-bench", source, tmp_path / "warm", warm)
-    assert "both: its warmup is 0 in place of 1" in refused[0]
+    assert "plain: its settings is v-q8_0-fa1" in refused[0]
 
 
 @pytest.mark.parametrize(

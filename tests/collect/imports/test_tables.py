@@ -14,7 +14,7 @@ import pytest
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.facts import counted, machine_named
 from sparkpub.collect.imports.given import Given, Left, read_about
-from sparkpub.collect.imports.writing import ImportOutcome
+from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import FACTORS, METRICS
@@ -91,11 +91,12 @@ def values(record: Record) -> Mapping[str, float | None]:
 def test_each_row_becomes_a_run_and_table_row_and_mapping_are_its_evidence(
     tmp_path: Path,
 ) -> None:
-    outcome = imported(tmp_path)
+    outcome = imported(tmp_path, machine="Strix Halo")
     assert (len(outcome.imported), outcome.skipped, outcome.refused) == (3, [], [])
     first, second, third = records(tmp_path)
     assert first.cell == ("qwen3-8b", "native", "concurrency8")
     assert first.requested.model_id == "Qwen/Qwen3-8B"
+    assert first.machine.kind == "strix-halo"  # which no catalogue knows
     assert first.requested.workload == {"type": "table", "concurrency": 8}
     assert (first.observed.engine, first.observed.quantization) == ("vLLM", "fp8")
     # Rows are numbered in their order within a cell, which is not the order of all rows. 10:10 at +01:00 is 09:10 UTC.
