@@ -52,16 +52,6 @@ def test_packages_are_added_with_the_installer_that_is_here(
     assert package.install_command("quick") == command.replace("V", __version__)
 
 
-def test_what_uvx_started_is_started_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / "archive-v0/AbC"
-    place.mkdir(parents=True)
-    _an_installation_with_site(place, monkeypatch)
-    wanted = f"sparkpub[quick,site]=={__version__}"
-    assert package.install_command("quick") == f"uvx --from '{wanted}' sparkpub"
-
-
 def _an_installation_with_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release in a folder, with the packages of `site` and none of `quick`."""
     found = SimpleNamespace(read_text=lambda _: None)
@@ -111,13 +101,6 @@ def test_a_clone_is_named_by_its_remote_as_anybody_can_fetch_it(
     assert Requirement(said).url == said.partition(" @ ")[2]  # as pip reads it
     if remote is None:
         assert package.public_source() == package.UNKNOWN
-
-
-def test_a_file_is_named_with_its_hash(noted: Any) -> None:
-    url = "file:///tmp/sparkpub-0.1.0-py3-none-any.whl"
-    noted({"url": url, "archive_info": {"hashes": {"sha256": "ab"}}})
-    assert package.requirement() == f"sparkpub @ {url}#sha256=ab"
-    assert package.public_source() == package.UNKNOWN
 
 
 def test_every_extra_for_users_has_a_module_by_which_it_is_known() -> None:
