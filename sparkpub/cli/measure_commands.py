@@ -105,8 +105,7 @@ def quick_(
     for line in found.lines:
         say(coloured(line))
     wanted = quick.Wanted(**load)
-    left_out = found.left_out(wanted)
-    if left_out is not None:
+    if left_out := quick.left_out(found, wanted):
         say(left_out)
     document = quick.declare(
         found, wanted, quick.free_name(found, data), tokenizer, gpus

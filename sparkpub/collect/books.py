@@ -5,27 +5,31 @@ Only who keeps the books writes to the campaign's folder and commits, wherever t
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from sparkpub.collect.choice import Choice
+from sparkpub.collect.declaring import declare, refuse_another_campaign
 from sparkpub.collect.git import Committer
 from sparkpub.collect.job import Job, labelled
-from sparkpub.collect.lasting import lasts
 from sparkpub.collect.progress import Progress, duration
+from sparkpub.collect.public import public
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.workloads import server_pages
+from sparkpub.plan.workloads.payload.pages import LASTING
 from sparkpub.record import store
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 from sparkpub.review.statistics.series import grubbs
-from sparkpub.tools import reading
 
+TO_DO = ("missing", "retry")
+_HOPELESS = (LASTING, 126, 127)
+"""Exit codes that the next attempt would end with, too: of our drivers, and of a shell for a program that it cannot
+start or find."""
 _LAST_BYTES, _LAST_CHARACTERS = 1 << 14, 200
 """How much of a log is looked at for its last line, and how much of that line is said."""
 
@@ -62,11 +66,7 @@ class Outcome:
             text += f", {given_up} given up after their retries (try again with --retry-failed)"
         if self.limited:
             text += "; as many runs as --max-runs allows: the same command goes on"
-        if self.stopped:
-            text += f"; {self.stopped}"
-        if self.uncommitted:
-            text += f"; {self.uncommitted}"
-        return text
+        return "; ".join(filter(None, (text, self.stopped, self.uncommitted)))
 
 
 def known_records(folder: Path) -> list[Record]:
@@ -82,38 +82,29 @@ def attempted(record: Record, run: PlannedRun) -> bool:
     return here and (*record.cell, record.iteration) == run.slot
 
 
-@dataclass
 class Books:
-    """The state of one collection. `records` are those that the campaign has already."""
+    """The state of one collection. Raises CollectError where the campaign's name belongs to other runs."""
 
-    matrix: Matrix
-    shown: Matrix
-    """The matrix as records and campaign.json show it."""
-    choice: Choice
-    records: list[Record]
-    committer: Committer
-    progress: Progress
-    measured: int = 0
-    failed: int = 0
-    refused: set[PlannedRun] = field(default_factory=set)
-    """Runs that a gate kept from starting."""
-    hopeless: set[tuple[str, str, str]] = field(default_factory=set)
-    """Cells of which a run failed for a reason that the next attempt would meet again."""
-    machines_planned: Sequence[str] = ()
-    """Those that repeat the campaign, where each does."""
-    wanted: Sequence[PlannedRun] = ()
-    """Those of the plan that were chosen."""
-    todo: list[PlannedRun] = field(default_factory=list)
-    """Those of the chosen that are open, in the order of the plan."""
-    leases: dict[str | None, Job] = field(default_factory=dict)
-    """What each machine, by its id, measures now."""
-    forgiven: frozenset[str] = frozenset()
-    """Runs of earlier collections that failed and do not count as attempts now."""
-
-    def __post_init__(self) -> None:
-        if self.choice.retry_failed:
+    def __init__(self, matrix: Matrix, choice: Choice, progress: Progress) -> None:
+        self.matrix, self.choice, self.progress = matrix, choice, progress
+        self.shown, _ = public(matrix)
+        self.folder = choice.data / matrix.campaign
+        self.records = known_records(self.folder)
+        refuse_another_campaign(self.shown, self.records, self.folder)
+        self.committer = Committer(self.folder, choice.commit, choice.push, progress)
+        self.measured = self.failed = 0
+        self.refused: set[PlannedRun] = set()
+        """Runs that a gate kept from starting."""
+        self.hopeless: set[tuple[str, str, str]] = set()
+        """Cells of which a run failed for a reason that the next attempt would meet again."""
+        self.leases: dict[str | None, Job] = {}
+        """What each machine, by its id, measures now."""
+        self.forgiven: set[str] = set()
+        """Runs of earlier collections that failed and do not count as attempts now."""
+        if choice.retry_failed:
             failed = [item for item in self.records if item.status != "ok"]
-            self.forgiven = frozenset(item.run_id for item in failed)
+            self.forgiven = {item.run_id for item in failed}
+        self.schedule([])
 
     def schedule(self, machines: Sequence[str]) -> None:
         """Have what was chosen done; where the campaign is repeated on each machine, on these."""
@@ -123,8 +114,15 @@ class Books:
         self.todo = [
             run
             for run in self.wanted
-            if states[run] in ("missing", "retry") and not self.is_tried(run)
+            if states[run] in TO_DO and not self.is_tried(run)
         ]
+
+    def begin(self) -> None:
+        """Declare the campaign, and commit what no commit has yet."""
+        self.progress.counts(len(self.wanted) - len(self.todo), len(self.wanted))
+        for line in declare(self.folder, self.shown):
+            self.progress.line(line)
+        self.committer.catch_up()
 
     def states(self) -> Mapping[PlannedRun, coverage.State]:
         """The state of every planned run."""
@@ -153,8 +151,7 @@ class Books:
         """What a machine without a lease would be given: a run with its retries, at last repeats of outliers."""
         if self.full(len(self.leases)):
             return None
-        run = next(iter(self.open_for(machine)), None)
-        if run is not None:
+        for run in self.open_for(machine):
             return self.job(run, machine)
         for run, odd in self.repeats():
             here = machine is None or odd.machine.id in (None, machine)
@@ -180,7 +177,7 @@ class Books:
 
     def to_do(self, run: PlannedRun) -> bool:
         """Whether a run has neither a good record nor used up its retries."""
-        return coverage.state(self.shown, self._attempts, run) in ("missing", "retry")
+        return coverage.state(self.shown, self._attempts, run) in TO_DO
 
     def job(
         self, run: PlannedRun, machine: str | None, repeat_of: str | None = None
@@ -194,31 +191,22 @@ class Books:
             here = record.machine.id in (None, machine)
             if here and record.ended and record.ended.zone == "utc":
                 ends.append(record.ended.value)
-        return Job(
-            self.matrix,
-            run,
-            attempts,
-            repeat_of,
-            last_ended=datetime.fromisoformat(max(ends)) if ends else None,
-        )
+        last = datetime.fromisoformat(max(ends)) if ends else None
+        return Job(self.matrix, run, attempts, repeat_of, last)
 
     def keep(self, machine: str | None, stored: Stored) -> None:
-        """Take in the run of a machine's lease, which is written."""
-        del self.leases[machine]
-        self.enter(stored)
+        """Take in the run of a machine's lease, which is written: count it, say what it came to, commit it."""
+        self.leases.pop(machine, None)
+        self.measured += 1
+        self.records.append(stored.record)
+        self._report(stored)
+        self.committer.add_run(stored)
+        self._strike(stored.record)
 
     def skip(self, machine: str | None) -> None:
         """End a machine's lease: a gate kept the run from starting, and it is left alone now."""
         self.refused.add(self.leases.pop(machine).run)
         self._strike()
-
-    def enter(self, stored: Stored) -> None:
-        """Take in a run that is written: count it, say what it came to, commit it."""
-        self.measured += 1
-        self.records.append(stored.record)
-        self._report(stored.record)
-        self.committer.add_run(stored)
-        self._strike(stored.record)
 
     def _strike(self, measured: Record | None = None) -> None:
         """Take what is finished with off the list."""
@@ -233,13 +221,14 @@ class Books:
         wish = self.shown.repeat_outliers
         if wish is None:
             return
-        cells: dict[Any, dict[int, PlannedRun]] = {}
-        for run in self.planned:
-            cells.setdefault((run.machine, run.cell), {})[run.iteration] = run
         for machine, cell in dict.fromkeys(
             (run.machine, run.cell) for run in self.wanted
         ):
-            of_cell = cells[machine, cell]
+            of_cell = {
+                run.iteration: run
+                for run in self.planned
+                if (run.machine, run.cell) == (machine, cell)
+            }
             if any(self.to_do(run) for run in of_cell.values()):
                 continue
             for odd in outliers(self.records, cell, machine, wish.metric):
@@ -254,7 +243,7 @@ class Books:
         uncommitted = self.committer.finish()
         found = self.states()
         still = [found[run] for run in self.wanted]
-        left = sum(state in ("missing", "retry") for state in still)
+        left = sum(state in TO_DO for state in still)
         if stopped is None and self.refused:
             skipped = counted(len(self.refused), "run")
             stopped = f"{skipped} skipped because a gate was not met"
@@ -268,40 +257,39 @@ class Books:
             limited=bool(left) and self.full(),
         )
 
-    def _report(self, record: Record) -> None:
+    def _report(self, stored: Stored) -> None:
+        """Say what a run came to, and whether its cell is hopeless."""
+        record = stored.record
         label = labelled(record.cell, record.iteration, record.repeat_of)
         line = f"{label}: {record.status} in {duration(record.duration_seconds or 0.0)}"
         name = headline(record)
-        value = record.value(name)
         if record.status != "ok":
             self.failed += record.status != "interrupted"
             line += f": {record.status_reason}{self._last_words(record)}"
-        elif value is not None:
+        elif name:
+            value = record.value(name)
             self.progress.figure = f"{value:.4g} {record.metrics[name].unit}".strip()
             line += f", {name} {value:g}"
+        if record.status == "failed" and record.exit_code in _HOPELESS:
+            self.hopeless.add(record.cell)
+            line += "; not tried again now, since it would end the same way"
         self.progress.line(line)
         for event in record.events:
             # The others were said when they were noted, and the model's answer is for the review.
             is_answer = event.text.startswith(server_pages.ANSWERED)
             if event.kind == "note" and event.at_seconds is None and not is_answer:
-                self.progress.line(f"{label}: {event.kind}: {event.text}")
+                self.progress.line(f"{label}: note: {event.text}")
 
     def _last_words(self, record: Record) -> str:
-        """Where the log of a run that went wrong lies, the last line in it, and that the run is hopeless where the next
-        attempt would end as it did."""
-        evidence, said, words = record.file("log"), [], ""
-        if evidence is not None:
-            log = self.choice.data / self.matrix.campaign / evidence.path
-            with suppress(OSError):
-                lines = reading.lines(log.read_bytes()[-_LAST_BYTES:])
-                said = [line.strip() for line in lines if line.strip()]
-            words = f"; see {log}"
-            if said:
-                words = f"; {log} ends: {said[-1][-_LAST_CHARACTERS:]}"
-        if lasts(record, said):
-            self.hopeless.add(record.cell)
-            words += "; not tried again now, since it would end the same way"
-        return words
+        """Where the log of a run that went wrong lies, and the last line in it."""
+        evidence, said = record.file("log"), []
+        if evidence is None:
+            return ""
+        log = self.folder / evidence.path
+        with suppress(OSError):
+            said = log.read_bytes()[-_LAST_BYTES:].decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(said) if line.strip()), "")
+        return f"; {log} ends: {last[-_LAST_CHARACTERS:]}" if last else f"; see {log}"
 
 
 def outliers(

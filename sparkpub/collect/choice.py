@@ -1,12 +1,15 @@
 """Which runs of a matrix to measure now, and what to do with them: the options of `sparkpub collect`."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record.errors import UsageError
+
+AXES = ("model", "environment", "workload", "iteration")
 
 
 @dataclass(frozen=True)
@@ -31,24 +34,15 @@ class Choice:
 
 def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
     """`--only axis=value` options as a choice. Raises UsageError naming what there is."""
-    numbers = range(1, matrix.most_iterations + 1)
-    known = {
-        "model": list(matrix.models),
-        "environment": list(matrix.environments),
-        "workload": list(matrix.workloads),
-        "iteration": [str(number) for number in numbers],
-    }
-    chosen: dict[str, set[str]] = {}
+    chosen: dict[str, set[str]] = defaultdict(set)
     for text in texts:
-        axis, equals, value = text.partition("=")
-        if not equals or axis not in known:
-            remedy = f"write axis=value with one of {', '.join(known)}"
+        axis, _, value = text.partition("=")
+        if axis not in AXES:
+            remedy = f"write axis=value with one of {', '.join(AXES)}"
             raise UsageError(f"--only {text}", remedy=remedy)
-        if value not in known[axis]:
-            there = ", ".join(known[axis])
-            if axis == "iteration":
-                there = f"1 to {matrix.most_iterations}"
+        there = dict.fromkeys(str(getattr(run, axis)) for run in plan(matrix))
+        if value not in there:
             what = f"--only {text}: the matrix has no such {axis}"
-            raise UsageError(what, remedy=f"there are: {there}")
-        chosen.setdefault(axis, set()).add(value)
+            raise UsageError(what, remedy=f"there are: {', '.join(there)}")
+        chosen[axis].add(value)
     return {axis: frozenset(values) for axis, values in chosen.items()}

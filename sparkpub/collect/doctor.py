@@ -1,6 +1,5 @@
 """What this machine can measure, what is missing, and what to do about it: everything a night would find out."""
 
-import importlib.util
 import os
 import shutil
 import tempfile
@@ -9,21 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sparkpub.collect import endpoints, lock, watch
+from sparkpub.collect import endpoints, state, watch
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments.chroot import may_mount
 from sparkpub.collect.environments.docker import described
 from sparkpub.collect.gates import NONE
 from sparkpub.collect.git import Repository
-from sparkpub.collect.machine import (
-    cgroup,
-    controls,
-    inventory,
-    nvml,
-    proc,
-    processes,
-)
+from sparkpub.collect.machine import cgroup, controls, inventory, nvml, proc, processes
 from sparkpub.collect.obstacles import obstacles, unprepared
 from sparkpub.collect.session import collect
 from sparkpub.plan.matrix import Gates, Matrix
@@ -36,6 +28,7 @@ from sparkpub.record.text import other_processes
 Readiness = Literal["ok", "warning", "missing"]
 TOOLS = ("trtllm-bench", "vllm", "llama-bench", "llama-benchy")
 """Programs that workloads run on the host."""
+_AS_ROOT = "run as root: sudo sparkpub …"
 
 
 @dataclass(frozen=True)
@@ -54,15 +47,19 @@ class Diagnosis:
         return f"{self.state:8}{self.name}: {self.detail}{remedy}"
 
 
+def _either(good: bool, name: str, detail: str, remedy: str) -> Diagnosis:
+    """A diagnosis with a remedy only where it is not good."""
+    return Diagnosis(name, "ok" if good else "warning", detail, "" if good else remedy)
+
+
 def examine(
     matrix: Matrix | None, data: Path, *, smoke: bool = False
 ) -> list[Diagnosis]:
     """Everything about the machine, and with a matrix about its cells; `smoke` runs each of them once."""
-    found = [*measuring(matrix, data), *_git(data)]
+    found = [*measuring(matrix, data), _git(data)]
     if matrix is not None:
         done = len(known_records(data / matrix.campaign))
-        planned = len(plan(matrix))
-        detail = f"{planned} runs planned, {done} recorded"
+        detail = f"{len(plan(matrix))} runs planned, {done} recorded"
         found.append(Diagnosis("matrix", "ok", detail))
         if smoke and not any(item.state == "missing" for item in found):
             found += _smoke(matrix)
@@ -71,13 +68,11 @@ def examine(
 
 def measuring(matrix: Matrix | None, data: Path) -> list[Diagnosis]:
     """What can be measured here, and with a matrix which of its environments and workloads."""
-    found = [*_gpu(), *_machine(data), *_docker(), *_rights()]
+    found = [*_gpu(), *_machine(data), *_permitted()]
     if matrix is not None:
         return [*found, *_matrix(matrix)]
     there = [tool for tool in TOOLS if shutil.which(tool)]
     absent = [tool for tool in TOOLS if tool not in there]
-    if importlib.util.find_spec("torch") is None:
-        absent.append("torch, beside sparkpub")
     detail = f"{', '.join(there) or 'none'}; not here: {', '.join(absent) or 'none'}"
     return [*found, Diagnosis("engines", "ok", detail)]
 
@@ -123,69 +118,54 @@ def _machine(data: Path) -> Iterator[Diagnosis]:
     whole = data.resolve()
     place = next(path for path in (whole, *whole.parents) if path.exists())
     free = shutil.disk_usage(place).free / GIB
-    enough: Readiness = "ok" if free >= 5 else "warning"
-    remedy = "" if free >= 5 else "make room"
-    yield Diagnosis("disk", enough, f"{free:.1f} GiB free", remedy)
+    yield _either(free >= 5, "disk", f"{free:.1f} GiB free", "make room")
     if not os.access(place, os.W_OK):
-        detail = f"{data} cannot be written"
-        remedy = "choose another --data, or correct its rights"
-        yield Diagnosis("disk", "missing", detail, remedy)
-    yield _control_group()
-    if (holder := lock.holder()) is not None:
-        detail = f"process {holder.get('pid')} collects campaign {holder.get('campaign')} now"
-        remedy = "wait for it: two at once would measure each other"
-        yield Diagnosis("collector", "warning", detail, remedy)
-
-
-def _control_group() -> Diagnosis:
-    owner, version = processes.notes(), f"cgroup {cgroup.version()}"
+        remedy = "choose another --data, or correct its permissions"
+        yield Diagnosis("disk", "missing", f"{data} cannot be written", remedy)
+    owner = processes.notes()
     group, where = cgroup.create(owner, f"doctor-{os.getpid()}")
     if group is not None:
         cgroup.remove(group)
     cgroup.leave(owner)
-    if group is not None:
-        detail = (
-            f"{version}; each run on the host is charged to a group of its own, {where}"
-        )
-        return Diagnosis("cgroup", "ok", detail)
-    detail = f"{version}; runs on the host get no group of their own ({where})"
-    remedy = "run as root, or in a group of its own: systemd-run --scope -p Delegate=yes sparkpub ..."
-    return Diagnosis("cgroup", "warning", detail, remedy)
+    yield _either(
+        group is not None,
+        "cgroup",
+        f"cgroup {cgroup.version()}; control group of a run on the host: {where}",
+        "run as root, or in a group of its own: systemd-run --scope -p Delegate=yes sparkpub ...",
+    )
+    if (now := state.current()) is not None:
+        detail = f"process {now['pid']} collects campaign {now['campaign']} now"
+        remedy = "wait for it: two at once would measure each other"
+        yield Diagnosis("collector", "warning", detail, remedy)
 
 
-def _docker() -> Iterator[Diagnosis]:
+def _permitted() -> Iterator[Diagnosis]:
+    """The engine of containers, and what a matrix may ask for that needs rights."""
     try:
         yield Diagnosis("docker", "ok", described())
     except CollectError as error:
         yield Diagnosis("docker", "warning", error.what, error.remedy)
-
-
-def _rights() -> Iterator[Diagnosis]:
-    drops, reads = os.access(controls.DROP, os.W_OK), os.access(watch.KMSG, os.R_OK)
-    for name, permitted, otherwise in (
-        ("chroot", may_mount(), "mounting and chroot are not permitted"),
-        ("page cache", drops, "the page cache cannot be dropped between runs"),
-        ("clocks", os.geteuid() == 0, "GPU clocks cannot be locked"),
-        ("kernel log", reads, "driver messages (Xid) cannot be seen"),
+    for name, permitted, what in (
+        ("chroot", may_mount(), "mounts and chroot"),
+        ("page cache", os.access(controls.DROP, os.W_OK), "dropping the page cache"),
+        ("clocks", os.geteuid() == 0, "locking GPU clocks"),
+        ("kernel log", os.access(watch.KMSG, os.R_OK), "driver messages (Xid)"),
     ):
-        if permitted:
-            yield Diagnosis(name, "ok", "permitted")
-        else:
-            yield Diagnosis(name, "warning", otherwise, "run as root: sudo sparkpub …")
+        said = "permitted" if permitted else "not permitted"
+        yield _either(permitted, name, f"{what}: {said}", _AS_ROOT)
     mode = controls.power_mode() or "power modes are not supported on this machine"
     yield Diagnosis("power mode", "ok", mode)
 
 
-def _git(data: Path) -> Iterator[Diagnosis]:
+def _git(data: Path) -> Diagnosis:
     try:
         upstream = Repository.of(data).upstream()
     except GitError as error:
         detail = f"runs will not be committed: {error}"
         remedy = "collect with --no-commit, or git init"
-        yield Diagnosis("git", "warning", detail, remedy)
-        return
+        return Diagnosis("git", "warning", detail, remedy)
     target = f"--push goes to {upstream}" if upstream else "no upstream for --push"
-    yield Diagnosis("git", "ok", f"runs are committed; {target}")
+    return Diagnosis("git", "ok", f"runs are committed; {target}")
 
 
 def _matrix(matrix: Matrix) -> Iterator[Diagnosis]:
@@ -194,7 +174,7 @@ def _matrix(matrix: Matrix) -> Iterator[Diagnosis]:
     for name, item in standing:
         yield Diagnosis(f"environment {name}", "missing", item.what, item.remedy)
     for name in dict.fromkeys(run.environment for run in runs):
-        if name not in {place for place, _ in standing}:
+        if name not in dict(standing):
             yield Diagnosis(f"environment {name}", "ok", "ready")
     for line in unprepared(matrix, runs):
         yield Diagnosis("workload", "missing", line)
@@ -219,10 +199,8 @@ def _smoke(matrix: Matrix) -> Iterator[Diagnosis]:
     with tempfile.TemporaryDirectory(prefix="sparkpub-smoke-") as folder:
         collect(once, Choice(Path(folder), commit=False), say=lambda _: None)
         for record in known_records(Path(folder) / matrix.campaign):
-            name = f"smoke {'/'.join(record.cell)}"
-            took = f"{record.duration_seconds or 0:.1f} s"
-            detail = f"{record.status} after {took}: {record.status_reason}"
-            if record.status == "ok":
-                yield Diagnosis(name, "ok", f"ok in {took}")
-            else:
-                yield Diagnosis(name, "missing", detail)
+            detail = f"{record.status} after {record.duration_seconds or 0:.1f} s"
+            if record.status != "ok":
+                detail += f": {record.status_reason}"
+            is_good: Readiness = "ok" if record.status == "ok" else "missing"
+            yield Diagnosis(f"smoke {'/'.join(record.cell)}", is_good, detail)

@@ -27,9 +27,6 @@ PACE = 2.0
 KEPT = 200
 """Readings kept of one gate: enough for a curve of the longest wait."""
 
-_NOT_WAITED_FOR = ("min_free_disk_gib", "performance_state")
-"""What does not change while a machine is idle."""
-
 NONE: Mapping[str, Any] = {
     "cooldown": 0,
     "max_start_temp_celsius": None,
@@ -41,28 +38,25 @@ NONE: Mapping[str, Any] = {
 """Gates that wait for nothing."""
 
 GateValue = float | str | bool | None
-Say = Callable[[str], None]
+Read = tuple[GateValue, str]
+"""What a sensor says, and a word on it: where it says nothing, why."""
 
 
 @dataclass
 class TriedGate:
-    """One gate while it is tried. `read` gives the value, or None and the reason why it cannot be read; `compare`
-    holds it against what is wanted, where something is."""
+    """One gate while it is tried. `compare` holds what is read against what is wanted, where something is."""
 
     name: str
     unit: str
-    read: Callable[[], tuple[GateValue, str]]
+    read: Callable[[], Read]
     compare: Callable[[Any, Any], bool]
-    wanted: GateValue = None
+    wanted: GateValue
+    waits: bool
+    """Whether waiting may help."""
     met: bool | None = None
     reason: str = ""
     waited: float = 0.0
     readings: list[Reading] = field(default_factory=list)
-
-    @property
-    def waits(self) -> bool:
-        """Whether waiting may help."""
-        return self.name not in _NOT_WAITED_FOR
 
     def take(self, at: float) -> None:
         """One reading, and what it means."""
@@ -79,8 +73,6 @@ class TriedGate:
     def gate(self) -> Gate:
         """The record's form."""
         said = [self.reason]
-        if self.met is None and not self.reason:
-            said = ["the sensor gave nothing"]
         if self.met is False and self.waits:
             said.append("not met within the longest wait")
         return Gate(
@@ -94,9 +86,8 @@ class TriedGate:
         )
 
     def __str__(self) -> str:
-        unit = f" {self.unit}" if self.unit else ""
-        value = self.readings[-1].value
-        return f"{self.name} (is {value}{unit}, wanted {self.wanted})"
+        value = f"{self.readings[-1].value} {self.unit}".strip()
+        return f"{self.name} (is {value}, wanted {self.wanted})"
 
 
 @dataclass(frozen=True)
@@ -107,19 +98,18 @@ class Passed:
     interrupted: bool = False
 
     @property
-    def unmet(self) -> tuple[str, ...]:
-        """Names of conditions that the matrix sets and that are not known to hold."""
-        return (*self._with(False), *self._with(None))
-
-    def _with(self, met: bool | None) -> list[str]:
-        return [it.name for it in self.gates if it.wanted is not None and it.met is met]
-
-    @property
     def why_unmet(self) -> str:
-        """The same in words: what did not hold, and what has no sensor on this machine."""
-        missed, unknown = ", ".join(self._with(False)), ", ".join(self._with(None))
-        said = [f"gate not met: {missed}"] if missed else []
-        return "; ".join([*said, f"not measured here: {unknown}"] if unknown else said)
+        """Which conditions that the matrix sets did not hold, and which have no sensor here; empty where all hold."""
+        said = []
+        for met, words in ((False, "gate not met"), (None, "not measured here")):
+            names = [
+                gate.name
+                for gate in self.gates
+                if gate.wanted is not None and gate.met is met
+            ]
+            if names:
+                said.append(f"{words}: {', '.join(names)}")
+        return "; ".join(said)
 
 
 class Gatekeeper:
@@ -136,11 +126,14 @@ class Gatekeeper:
         gpus: Gpus | None,
         last_ended: datetime | None,
         interruption: Interruption,
-        say: Say,
+        say: Callable[[str, str], object],
         server: ProcessTree | None = None,
     ) -> Passed:
-        """Wait for everything that waiting helps, then read the rest. `gpus` are those of the run, and `server` is the
-        one that it will be a client of: neither its processes nor its memory stand in the run's way."""
+        """Wait for everything that waiting helps, then read the rest; `say` takes what is waited for and how far it is.
+
+        `gpus` are those of the run, and `server` is the one that it will be a client of: neither its processes nor its
+        memory stand in the run's way.
+        """
         self._gpus, self._server = gpus, server
         done = [self._cooldown(last_ended, interruption, say)]
         if interruption.finish:
@@ -161,84 +154,88 @@ class Gatekeeper:
             left = self._gates.max_wait - at
             if not waiting or left <= 0:
                 break
-            say(f"waiting for {', '.join(map(str, waiting))}")
+            say("waiting", f"for {', '.join(map(str, waiting))}")
             if interruption.wait(min(PACE, left)):
                 return Passed(tuple(done), interrupted=True)
         return Passed((*done, *(condition.gate() for condition in conditions)))
 
     def _cooldown(
-        self, last_ended: datetime | None, interruption: Interruption, say: Say
+        self,
+        last_ended: datetime | None,
+        interruption: Interruption,
+        say: Callable[[str, str], object],
     ) -> Gate:
         """Time since the last run of the campaign ended, whichever collector ran it."""
-        wanted, waited, passed = self._gates.cooldown, 0.0, None
-        if last_ended is not None:
-            since = max(0.0, (datetime.now(UTC) - last_ended).total_seconds())
-            began = time.monotonic()
-            while (rest := wanted - since - waited) > 0:
-                say(f"cooling down, {rest:.0f} s left")
-                stopped = interruption.wait(min(1.0, rest))
-                waited = time.monotonic() - began
-                if stopped:
-                    break
-            passed = since + waited
-        value = None if passed is None else round(passed, 3)
-        reading = Reading(at_seconds=round(waited, 3), value=value)
-        return Gate(
+        wanted, waited = self._gates.cooldown, 0.0
+        gate = Gate(
             name="cooldown",
             wanted=wanted,
             unit="s",
-            met=passed is None or passed >= wanted,
-            waited_seconds=round(waited, 3),
-            readings=() if passed is None else (reading,),
-            reason="no earlier run to cool down from" if passed is None else None,
+            met=True,
+            waited_seconds=0.0,
+            reason="no earlier run to cool down from",
         )
+        if last_ended is None:
+            return gate
+        since = max(0.0, (datetime.now(UTC) - last_ended).total_seconds())
+        began = time.monotonic()
+        while not interruption.finish and (rest := wanted - since - waited) > 0:
+            say("cooling down", f"{rest:.0f} s left")
+            interruption.wait(min(1.0, rest))
+            waited = time.monotonic() - began
+        passed = round(since + waited, 3)
+        reading = Reading(at_seconds=round(waited, 3), value=passed)
+        found = {
+            "met": since + waited >= wanted,
+            "waited_seconds": round(waited, 3),
+            "readings": (reading,),
+            "reason": None,
+        }
+        return gate.model_copy(update=found)
 
     def _conditions(self) -> list[TriedGate]:
         """Those that the matrix sets, and the performance state, which is read in any case."""
-        conditions = [
+        less, least = operator.lt, operator.ge
+        table = (
             # The source's limits are strict: below 45 °C to start, below 80 °C at all.
-            TriedGate("max_start_temp_celsius", "°C", self._temperature, operator.lt),
-            TriedGate("max_gpu_temp_celsius", "°C", self._temperature, operator.lt),
-            TriedGate("max_cpu_percent", "%", self._cpu_percent, operator.le),
-            TriedGate("min_free_memory_percent", "%", self._free_memory, operator.ge),
-            TriedGate("exclusive_gpu", "", self._exclusive, operator.is_),
-            TriedGate("min_free_disk_gib", "GiB", self._free_disk, operator.ge),
-            TriedGate("performance_state", "", self._performance_state, operator.eq),
-        ]
-        for condition in conditions:
-            condition.wanted = self._wanted(condition.name)
-        return [
-            item
-            for item in conditions
-            if item.wanted is not None or item.name == "performance_state"
-        ]
+            ("max_start_temp_celsius", "°C", self._temperature, less),
+            ("max_gpu_temp_celsius", "°C", self._temperature, less),
+            ("max_cpu_percent", "%", self._cpu_percent, operator.le),
+            ("min_free_memory_percent", "%", self._free_memory, least),
+            ("exclusive_gpu", "", self._exclusive, operator.is_),
+            ("min_free_disk_gib", "GiB", self._free_disk, least),
+            ("performance_state", "", self._performance_state, operator.eq),
+        )
+        conditions = []
+        for name, unit, read, compare in table:
+            wanted: GateValue = getattr(self._gates, name)
+            if wanted is False:
+                wanted = None
+            if name == "min_free_memory_percent" and self._server is not None:
+                continue  # a server that holds its memory would never let a client start
+            if wanted is not None or name == "performance_state":
+                # Disk and state do not change while a machine is idle.
+                waits = name not in ("min_free_disk_gib", "performance_state")
+                conditions.append(TriedGate(name, unit, read, compare, wanted, waits))
+        return conditions
 
-    def _wanted(self, name: str) -> GateValue:
-        """What the matrix asks for; None where it asks for nothing."""
-        if name == "min_free_memory_percent" and self._server is not None:
-            return None  # a server that holds its memory would never let a client start
-        wanted: GateValue = getattr(self._gates, name)
-        return None if wanted is False else wanted
-
-    def _read(self, column: str) -> tuple[Any, str]:
+    def _of_gpus(self, column: str) -> tuple[Any, str]:
         """A reading of the GPUs together, or None and why there is none."""
         if self._gpus is None:
             return None, self._why
         value = self._gpus.columns()[column]
-        if value is None:
-            return None, self._gpus.reasons[column]
-        return value, ""
+        return value, "" if value is not None else self._gpus.reasons[column]
 
-    def _temperature(self) -> tuple[GateValue, str]:
-        return self._read("gpu_temp_celsius")
+    def _temperature(self) -> Read:
+        return self._of_gpus("gpu_temp_celsius")
 
-    def _cpu_percent(self) -> tuple[GateValue, str]:
+    def _cpu_percent(self) -> Read:
         load = self._cpu.percent()
         if load is None:
             return None, "no processor time passed"
         return round(load, 2), ""
 
-    def _free_memory(self) -> tuple[GateValue, str]:
+    def _free_memory(self) -> Read:
         """Of the GPU where it has memory of its own, else of the machine, whose memory is then the GPU's."""
         free = self._gpus.memory_free_percent() if self._gpus is not None else None
         if free is not None:
@@ -248,7 +245,7 @@ class Gatekeeper:
         why = "unified memory" if self._gpus is not None else "no GPU"
         return round(share, 2), f"MemAvailable of the machine: {why}"
 
-    def _exclusive(self) -> tuple[GateValue, str]:
+    def _exclusive(self) -> Read:
         if self._gpus is None:
             return None, self._why
         pids = self._gpus.processes()
@@ -265,12 +262,12 @@ class Gatekeeper:
             return False
         return not Path(f"/proc/{pid}").exists() or self._server.owns(pid)
 
-    def _free_disk(self) -> tuple[GateValue, str]:
+    def _free_disk(self) -> Read:
         return round(shutil.disk_usage(self._data).free / GIB, 2), ""
 
-    def _performance_state(self) -> tuple[GateValue, str]:
+    def _performance_state(self) -> Read:
         wanted = self._gates.performance_state
-        value, reason = self._read("gpu_performance_state")
+        value, reason = self._of_gpus("gpu_performance_state")
         if value is not None and wanted is None:
             reason = "read for the record; the matrix sets no condition"
         elif value not in (None, wanted):

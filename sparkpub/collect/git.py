@@ -37,7 +37,7 @@ class Repository:
         repository = cls(repositories.root(folder), timeout)
         repository._run("rev-parse", "--git-dir")
         probe = folder.resolve() / "probe.json"
-        if repository._code("check-ignore", "-q", "--no-index", str(probe)) == 0:
+        if repository._holds("check-ignore", "-q", "--no-index", str(probe)):
             raise GitError(f"git ignores {folder}")
         return repository
 
@@ -48,7 +48,7 @@ class Repository:
         whoever switches back to a branch takes what was committed meanwhile away.
         """
         self.branch()
-        names = [f":(literal){path.resolve().relative_to(self.root)}" for path in paths]
+        names = [_literal(path) for path in paths]
         new = [
             name for name in names if not self._run("ls-files", "--cached", "--", name)
         ]
@@ -60,44 +60,34 @@ class Repository:
             if not self._run("status", "--porcelain", "--", *names):
                 return  # somebody else has committed them
             if new:
-                self._code("rm", "--quiet", "--cached", "--", *new)
+                self._holds("rm", "--quiet", "--cached", "--", *new)
             raise
 
-    def uncommitted(self, folder: Path) -> list[Path]:
+    def uncommitted(self, folder: Path) -> set[Path]:
         """Files below `folder` that no commit has, besides ignored ones: unknown to git, or only noted in the index, as
         a collector leaves them that is killed just before it commits. Files that were edited since are not among them.
         """
-        said = self._run(
-            "status",
-            "--porcelain",
-            "-z",
-            "--no-renames",
-            "--untracked-files=all",
-            "--",
-            _literal(folder),
-        )
-        return [
+        asked = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
+        said = self._run(*asked, "--", _literal(folder))
+        return {
             self.root / entry[3:]
             for entry in said.split("\0")
             if entry[:2] in ("??", " A", "A ", "AM")
-        ]
+        }
 
-    def committed(self, path: Path) -> str | None:
-        """The text of a file in the last commit; None where it has none."""
+    def committed(self, path: Path) -> str:
+        """The text of a file in the last commit; empty where it has none."""
         name = path.resolve().relative_to(self.root)
-        try:
-            return self._run("show", f"HEAD:{name}")
-        except GitError:
-            return None
+        return self._ended("show", f"HEAD:{name}").stdout
 
     def branch(self) -> str:
         """The branch that commits go to. Raises GitError where HEAD is detached."""
-        try:
-            return self._run("symbolic-ref", "--quiet", "--short", "HEAD").strip()
-        except GitError:
+        branch = self._ended("symbolic-ref", "--quiet", "--short", "HEAD").stdout
+        if not branch:
             raise GitError(
                 "HEAD is detached, so that commits belong to no branch; git switch to one, or end the rebase"
-            ) from None
+            )
+        return branch.strip()
 
     def push(self) -> None:
         """Push the branch to its upstream. A remote that moved is merged in without touching the work tree.
@@ -106,60 +96,49 @@ class Repository:
         remote's, so that the operator's next pull is a fast-forward. Raises GitError.
         """
         branch = self.branch()
-        if self.upstream() is None:
+        if not self.upstream():
             raise GitError(
                 f"branch {branch} has no upstream; set it once with git push --set-upstream origin {branch}"
             )
-        remote = self._run("config", f"branch.{branch}.remote").strip()
-        target = self._run("config", f"branch.{branch}.merge").strip()
-        problem = GitError("the remote moves faster than it can be pushed to")
-        for _ in range(_ATTEMPTS):
+        remote = self._run("config", f"branch.{branch}.remote")
+        target = self._run("config", f"branch.{branch}.merge")
+        for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._run(
-                    "push", "--quiet", remote, f"{self._tip(remote, target)}:{target}"
-                )
-            except GitError as error:
-                problem = error
+                tip = self._tip(remote, target)
+                self._run("push", "--quiet", remote, f"{tip}:{target}")
+            except GitError:
+                if attempt == _ATTEMPTS:  # the remote may move faster
+                    raise
             else:
                 return
-        raise problem
 
-    def upstream(self) -> str | None:
-        """Where the branch is pushed to, as `origin/main`; None where it has no upstream."""
-        try:
-            return self._run(
-                "rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{upstream}"
-            ).strip()
-        except GitError:
-            return None
+    def upstream(self) -> str:
+        """Where the branch is pushed to, as `origin/main`; empty where it has no upstream."""
+        name = ("--abbrev-ref", "--symbolic-full-name", "@{upstream}")
+        asked = self._ended("rev-parse", *name)
+        return asked.stdout.strip() if asked.returncode == 0 else ""
 
     def _tip(self, remote: str, target: str) -> str:
         """What to push: HEAD where the remote is behind it, else a merge of both."""
-        self._run(
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-write-fetch-head",
-            remote,
-            f"+{target}:refs/sparkpub/upstream",
-        )
-        head = self._run("rev-parse", "HEAD").strip()
-        theirs = self._run("rev-parse", "refs/sparkpub/upstream").strip()
-        if self._code("merge-base", "--is-ancestor", theirs, head) == 0:
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head")
+        self._run("fetch", *quiet, remote, f"+{target}:refs/sparkpub/upstream")
+        head = self._run("rev-parse", "HEAD")
+        theirs = self._run("rev-parse", "refs/sparkpub/upstream")
+        if self._holds("merge-base", "--is-ancestor", theirs, head):
             return head
-        if self._code("merge-base", "--is-ancestor", head, theirs) == 0:
+        if self._holds("merge-base", "--is-ancestor", head, theirs):
             return theirs
-        tree = self._run("merge-tree", "--write-tree", theirs, head).splitlines()[0]
-        message = "Merge measured runs"
-        return self._run(
-            "commit-tree", tree, "-p", theirs, "-p", head, "-m", message
-        ).strip()
+        tree = self._run("merge-tree", "--write-tree", theirs, head).split()[0]
+        parents = ("-p", theirs, "-p", head)
+        return self._run("commit-tree", tree, *parents, "-m", "Merge measured runs")
 
     def _run(self, *arguments: str) -> str:
-        return repositories.printed(self._ended(*arguments), arguments[0])
+        """What git prints, without the line end. Raises GitError where it fails."""
+        ended = self._ended(*arguments)
+        return repositories.printed(ended, arguments[0]).rstrip("\n")
 
-    def _code(self, *arguments: str) -> int:
-        return self._ended(*arguments).returncode
+    def _holds(self, *arguments: str) -> bool:
+        return self._ended(*arguments).returncode == 0
 
     def _ended(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         return repositories.ended(
@@ -176,15 +155,6 @@ def _literal(path: Path) -> str:
     return f":(literal){path.resolve()}"
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """Files that are to be committed, of a run or of campaign.json."""
-
-    paths: Sequence[Path]
-    message: str
-    is_run: bool
-
-
 class Committer:
     """One commit per run, of exactly its own files; what fails is tried again later and never stops measuring."""
 
@@ -197,32 +167,28 @@ class Committer:
         timeout: float = TIMEOUT,
     ) -> None:
         self._folder, self._push, self._progress = folder, push, progress
-        self._waiting: list[Waiting] = []
+        self._waiting: list[tuple[Sequence[Path], str]] = []
+        """Files that are to be committed together, and the message."""
         self._unknown = False
         """Whether git could not say what no commit has yet."""
         self._pushed = False
         """Whether the remote has everything. An earlier collection may have left commits that it could not push."""
         self._repository: Repository | None = None
-        if commit:
-            try:
-                self._repository = Repository.of(folder, timeout)
-            except GitError as error:
-                progress.line(
-                    f"not committing: {error}; records are written all the same"
-                )
-
-        if self._repository is not None:
-            self._look_ahead(self._repository)
-
-    def _look_ahead(self, repository: Repository) -> None:
-        """Say now what would make commits or pushes useless in the morning."""
-        try:
-            branch = repository.branch()
-        except GitError as error:
-            self._progress.line(f"git: {error}")
+        if not commit:
             return
-        if self._push and repository.upstream() is None:
-            self._progress.line(
+        try:
+            self._repository = Repository.of(folder, timeout)
+        except GitError as error:
+            progress.line(f"not committing: {error}; records are written all the same")
+            return
+        # What would make commits or pushes useless in the morning is said now.
+        try:
+            branch = self._repository.branch()
+        except GitError as error:
+            progress.line(f"git: {error}")
+            return
+        if push and not self._repository.upstream():
+            progress.line(
                 f"git: branch {branch} has no upstream, so that nothing can be pushed"
             )
 
@@ -231,22 +197,21 @@ class Committer:
         if self._repository is None:
             return
         self._waiting.clear()
-        self._unknown = True
         try:
-            loose = set(self._repository.uncommitted(self._folder))
+            loose = self._repository.uncommitted(self._folder)
             declared = self._declared_anew(self._repository, loose)
         except GitError as error:
+            self._unknown = True
             self._progress.line(f"git: {error}")
             return
         self._unknown = False
         if declared:
-            message = f"Declare campaign {self._folder.name}"
             paths = [self._folder / store.CAMPAIGN_FILE]
-            self._waiting.append(Waiting(paths, message, is_run=False))
+            self._waiting.append((paths, f"Declare campaign {self._folder.name}"))
         for path in store.record_paths(self._folder):
             stored = store.read_record(path)
             if any(file.resolve() in loose for file in stored.files):
-                self._waiting.append(_of_run(stored))
+                self._waiting.append((stored.files, _message(stored)))
         self._commit()
 
     def _declared_anew(self, repository: Repository, loose: Collection[Path]) -> bool:
@@ -255,48 +220,38 @@ class Committer:
         path = self._folder / store.CAMPAIGN_FILE
         if path.resolve() in loose:
             return True
-        committed = repository.committed(path)
-        if committed is None:
-            return path.is_file()
         try:
-            known = json.loads(committed)
+            known = json.loads(repository.committed(path))
         except ValueError:
             return False
-        return isinstance(known, dict) and known.get("matrix") != store.read_json(
-            path
-        ).get("matrix")
+        return bool(known["matrix"] != store.read_json(path)["matrix"])
 
-    def add_run(self, stored: Stored, *beside: Path) -> None:
-        """Commit a run, its record and its evidence, and files beside it, after whatever is still waiting."""
+    def add_run(self, stored: Stored) -> None:
+        """Commit a run, its record and its evidence, after whatever is still waiting."""
         if self._repository is not None:
-            self._waiting.append(_of_run(stored, *beside))
+            self._waiting.append((stored.files, _message(stored)))
             self._commit()
 
     def _commit(self) -> None:
-        """Commit what waits, up to the first that git refuses: each may take as long as a hook that never ends."""
+        """Commit what waits, up to the first that git refuses: each may take as long as a hook that never ends. Then
+        push, where asked."""
         assert self._repository is not None
         while self._waiting:
-            first = self._waiting[0]
             try:
-                self._repository.commit(first.paths, first.message)
+                self._repository.commit(*self._waiting[0])
             except GitError as error:
-                self._progress.line(
-                    f"not committed yet, {len(self._waiting)} waiting: {error}"
-                )
+                waiting = len(self._waiting)
+                self._progress.line(f"not committed yet, {waiting} waiting: {error}")
                 return
             self._waiting.pop(0)
             self._pushed = False
-        self._publish()
-
-    def _publish(self) -> None:
-        if not self._push or self._pushed or self._repository is None:
-            return
-        try:
-            self._repository.push()
-        except GitError as error:
-            self._progress.line(f"not pushed yet: {error}")
-        else:
-            self._pushed = True
+        if self._push and not self._pushed:
+            try:
+                self._repository.push()
+            except GitError as error:
+                self._progress.line(f"not pushed yet: {error}")
+            else:
+                self._pushed = True
 
     def finish(self) -> str | None:
         """A last try. Returns what is left undone, in words; None where everything is committed and, where asked for,
@@ -309,24 +264,20 @@ class Committer:
             self._commit()
         if self._unknown:
             return "git does not say which runs are committed"
-        runs = sum(1 for entry in self._waiting if entry.is_run)
-        if runs:
-            return (
-                f"{counted(runs, 'run')} not committed (the next collect tries again)"
-            )
         if self._waiting:
-            return f"{store.CAMPAIGN_FILE} not committed (the next collect tries again)"
+            left = counted(len(self._waiting), "commit")
+            return f"{left} could not be made (the next collect tries again)"
         if self._push and not self._pushed:
             return "committed here and not pushed (collect --push tries again)"
         return None
 
 
-def _of_run(stored: Stored, *beside: Path) -> Waiting:
-    """The commit of a run."""
+def _message(stored: Stored) -> str:
+    """The message of a run's commit."""
     record = stored.record
     again = f", repeat of {record.repeat_of}" if record.repeat_of else ""
-    message = f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}"
-    return Waiting([*stored.files, *beside], message, is_run=True)
+    cell = "/".join(record.cell)
+    return f"Measure {cell}, iteration {record.iteration}{again}: {record.status}"
 
 
 def own_commit() -> tuple[str | None, bool | None]:

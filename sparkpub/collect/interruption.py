@@ -61,6 +61,11 @@ class Interruption:
             if number == signal.SIGINT:
                 self.reason = "Ctrl-C, twice"
 
+    @property
+    def stopped(self) -> str | None:
+        """Why nothing new may be started any more, in words; None while something may."""
+        return f"stopped by {self.reason}" if self.finish else None
+
     def wait(self, seconds: float) -> bool:
         """Sleep; True, and within a moment, where nothing new may be started any more."""
         end = time.monotonic() + seconds

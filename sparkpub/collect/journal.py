@@ -1,9 +1,9 @@
 """The current run, on disk before it starts, so that a run which never finished still becomes a record.
 
 `<campaign>/.run/` is its owner's alone (0700). It holds `journal.json`, a complete record of status `interrupted`,
-`private.json`, the log as it is printed, telemetry, and `work/`, the command's folder. A run is finished by writing its
-record and removing the folder. What a killed collector leaves is therefore either a finished run, whose folder is
-dropped, or a draft that says what was started when; the draft then becomes the record.
+`private.json`, what the command and the server it is a client of print, telemetry, and `work/`, the command's folder.
+A run is finished by writing its record and removing the folder. What a killed collector leaves is therefore either a
+finished run, whose folder is dropped, or a draft that says what was started when; the draft then becomes the record.
 
 What is private is replaced once: when log and outputs are sealed, by the collector or by the next one.
 """
@@ -11,7 +11,6 @@ What is private is replaced once: when log and outputs are sealed, by the collec
 import json
 import os
 import re
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,31 +22,28 @@ from sparkpub.collect import invoker, workdir
 from sparkpub.collect.public import published
 from sparkpub.collect.workdir import WORK
 from sparkpub.record import outside, patterns
-from sparkpub.record.errors import CollectError, RecordError
-from sparkpub.record.record import Evidence, Observed, Record
+from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Evidence, Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.secrets import unfinished
 from sparkpub.record.store import (
     EVIDENCE_CAP,
     Stored,
     file_sha256,
-    readable,
     to_json,
     write_atomic,
 )
 
 FOLDER, DRAFT, PRIVATE = ".run", "journal.json", "private.json"
+LOG, SERVER_LOG = "log", "server-log"
 CAP = EVIDENCE_CAP - 2**20
 """Bytes kept of a log or an output; redaction may lengthen it a little."""
 MOST = 1 << 30
 """Bytes of a log while the run is on."""
 _LINE = 1 << 16
-_LOOK_BACK = 4096
 _MARGIN = 4096
 """Bytes read beside a cut, to see what a word at its edge belongs to."""
 _FIRST_WORD, _LAST_WORD = re.compile(rb"\A\S*"), re.compile(rb"\S*\Z")
 _ENDED = "the run ended before it was written"
-_NOT_WRITTEN = "the command did not write it"
 
 KILLED = "the collector was killed while the run was on"
 """Why a draft is interrupted where nobody could say more."""
@@ -79,36 +75,14 @@ def begin(
 
 
 def finish(folder: Path, record: Record) -> Stored:
-    """Write the record, its evidence being in place, and forget the current run.
-
-    A record that nobody could read again would stop every later command: it is written without what the run said, which
-    its evidence keeps.
-    """
+    """Write the record, its evidence being in place, and forget the current run."""
     path = folder / f"{record.stem}.json"
     for item in record.evidence:
         invoker.give(folder / item.path)
-    try:
-        content = readable(record, path)
-    except RecordError as error:
-        record = record.model_copy(update=_silent(error))
-        content = readable(record, path)
-    write_atomic(path, content)
+    write_atomic(path, to_json(record))
     invoker.give(path)
     drop(folder)
     return Stored(record, path)
-
-
-def _silent(error: RecordError) -> dict[str, Any]:
-    """What changes in the record of a run of which nothing can be kept that it said."""
-    return {
-        "status": "invalid",
-        "status_reason": f"its record could not be read again: {error.what}"[:1000],
-        "observed": Observed(),
-        "metrics": {},
-        "samples": {},
-        "phases": (),
-        "events": (),
-    }
 
 
 def drop(folder: Path) -> None:
@@ -152,86 +126,70 @@ def _without_record(folder: Path) -> Record | None:
     return draft
 
 
-COMMAND, SERVER = "command", "server"
-"""Who prints to a log: the run's command, or the server that it is a client of."""
+class Kept:
+    """What somebody prints, in a file as it comes, up to `MOST` bytes. One thread writes."""
 
-
-class Log:
-    """A run's log as it is printed, lines of the command and of the server it is a client of kept whole.
-
-    `began` is when the first text of the command that the regular expression `begins` matches was printed, `ended`
-    when the last line of it that `ends` matches was, on the monotonic clock. Several threads may write.
-    """
-
-    def __init__(
-        self, path: Path, *, begins: str | None = None, ends: str | None = None
-    ) -> None:
-        self.began: float | None = None
-        self.ended: float | None = None
+    def __init__(self, path: Path) -> None:
         self.problem: str | None = None
-        """Why the log could not be written to its end, in words."""
-        # The matrix may bring them, and the thread that reads the output must not wait for a match.
-        self._begins = None if begins is None else patterns.compiled(begins.encode())
-        self._ends = None if ends is None else patterns.compiled(ends.encode())
-        self._turn = threading.Lock()
-        self._rest: dict[str, bytes] = {}
-        self._within: str | None = None
-        """Who prints a line so long that its beginning is kept before its end."""
+        """Why the file could not be written to its end, in words."""
         self._file = path.open("wb", buffering=0)
 
     def write(self, chunk: bytes) -> None:
-        """Take the next bytes of the command's output; what comes after the end is not the run's."""
-        with self._turn:
-            self._take(COMMAND, chunk)
-
-    def write_served(self, chunk: bytes) -> None:
-        """Take the next bytes of the server's output: its lines stand between those of the command."""
-        with self._turn:
-            self._take(SERVER, chunk)
-
-    def _take(self, source: str, chunk: bytes) -> None:
+        """Take the next bytes; what comes after the end is not the run's."""
         if self._file.closed:
             return
-        rest = self._rest.get(source, b"") + chunk
-        if source == COMMAND and self.began is None and self._begins is not None:
-            # A progress bar ends its first line only with its second.
-            self.began = time.monotonic() if self._begins.search(rest) else None
-        cut = max(rest.rfind(b"\n"), rest.rfind(b"\r")) + 1
-        # A line of the other source must not come between a name and its value.
-        ends = rest[max(0, cut - _LOOK_BACK) : cut]
-        cut -= len(ends) - unfinished(ends)
-        if self._within not in (None, source):
-            cut = 0
-        elif cut:
-            self._within = None
-        elif len(rest) > _LINE:
-            cut, self._within = len(rest), source
-        self._keep(source, rest[:cut])
-        self._rest[source] = rest[cut:]
-
-    def _keep(self, source: str, lines: bytes) -> None:
-        if source == COMMAND and self._ends is not None and self._ends.search(lines):
-            self.ended = time.monotonic()
-        if self._file.tell() + len(lines) > MOST:
+        if self._file.tell() + len(chunk) > MOST:
             self.problem = f"it is longer than {MOST >> 20} MiB"
-        # A disk that is full ends the log and not the thread that reads the command's output: the command would block
-        # on a pipe that nobody empties.
+        # A disk that is full ends the file and not the thread that reads the output: the command would block on a pipe
+        # that nobody empties.
         try:
-            while lines and self.problem is None:
-                lines = lines[self._file.write(lines) :]
+            while chunk and self.problem is None:
+                chunk = chunk[self._file.write(chunk) :]
         except OSError as error:
             self.problem = error.strerror or str(error)
 
     def close(self) -> None:
-        """Write what was held back. Safe to call twice."""
-        with self._turn:
-            if self._file.closed:
-                return
-            if served := self._rest.pop(SERVER, b""):
-                self._keep(SERVER, served + b"\n")
-            self._keep(COMMAND, self._rest.pop(COMMAND, b""))
-            with suppress(OSError):
-                self._file.close()
+        """Take nothing more. Safe to call twice."""
+        with suppress(OSError):
+            self._file.close()
+
+
+class Log(Kept):
+    """What the command of a run prints, and when its measurement began and ended, on the monotonic clock: when the
+    first text that `begins` matches was printed, and the last line that `ends` does."""
+
+    def __init__(
+        self, path: Path, *, begins: str | None = None, ends: str | None = None
+    ) -> None:
+        super().__init__(path)
+        self.began: float | None = None
+        self.ended: float | None = None
+        # The matrix may bring them, and the thread that reads the output must not wait for a match.
+        self._begins = None if begins is None else patterns.compiled(begins.encode())
+        self._ends = None if ends is None else patterns.compiled(ends.encode())
+        self._rest = b""
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes of the command's output."""
+        now = time.monotonic()
+        printed = self._rest + chunk
+        # A progress bar ends its first line only with its second.
+        if self.began is None and self._begins and self._begins.search(printed):
+            self.began = now
+        cut = max(printed.rfind(b"\n"), printed.rfind(b"\r")) + 1
+        self._rest = printed[cut:][-_LINE:]
+        self._look_for_end(printed[:cut], now)
+        super().write(chunk)
+
+    def close(self) -> None:
+        """Take nothing more; the last line may have no end."""
+        self._look_for_end(self._rest, time.monotonic())
+        self._rest = b""
+        super().close()
+
+    def _look_for_end(self, lines: bytes, now: float) -> None:
+        if self._ends is not None and self._ends.search(lines):
+            self.ended = now
 
 
 @dataclass
@@ -242,14 +200,16 @@ class Sealed:
     content: dict[str, bytes] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
 
-    def add(self, role: Any, path: Path, *, cut: bool = False) -> None:
-        """One file more, as it lies there now."""
-        size, sha256 = path.stat().st_size, file_sha256(path)
-        self.evidence += (
-            Evidence(
-                role=role, path=path.name, sha256=sha256, bytes=size, truncated=cut
-            ),
+    def add(self, role: Any, path: Path, cut: int = 0) -> None:
+        """One file more, as it lies there now, of which so many bytes were cut."""
+        item = Evidence(
+            role=role,
+            path=path.name,
+            sha256=file_sha256(path),
+            bytes=path.stat().st_size,
+            truncated=cut > 0,
         )
+        self.evidence += (item,)
 
 
 def seal(
@@ -262,40 +222,46 @@ def seal(
     """Write the log, telemetry and outputs of a run from its own folder beside its record, as `<stem>.<role>…`, without
     what is private. Log and outputs stay where they are, so that a second try finds them."""
     sealed = Sealed()
-    files = {"log": (place, "log", ".log")}
+    printed = [name for name in (SERVER_LOG, LOG) if (place / name).is_file()]
+    if printed:
+        most = CAP // len(printed)
+        logs = [_output(place, name, redactor, most) or (b"", 0) for name in printed]
+        path = folder / f"{stem}.log"
+        content = b"".join(content for content, _ in logs)
+        write_atomic(path, content)
+        sealed.add("log", path, sum(cut for _, cut in logs))
+        sealed.content["log"] = content
+    else:
+        sealed.unavailable["log"] = _ENDED
+    source, path = place / "telemetry.csv", folder / f"{stem}.telemetry.csv"
+    if source.is_file():
+        source.replace(path)
+    if path.is_file():
+        sealed.add("telemetry", path)
+    else:
+        sealed.unavailable["telemetry"] = _ENDED
     for role, name in outputs.items():
-        files[role] = (place / WORK, name, f".{role}.json")
-    for role, (inside, name, suffix) in files.items():
-        output = _output(inside, name, redactor)
+        output = _output(place / WORK, name, redactor, CAP)
         if output is None:
-            sealed.unavailable[role] = _ENDED if role == "log" else _NOT_WRITTEN
+            sealed.unavailable[role] = "the command did not write it"
             continue
-        target = folder / f"{stem}{suffix}"
+        path = folder / f"{stem}.{role}.json"
         content, cut = output
-        write_atomic(target, content)
-        sealed.add(role, target, cut=cut > 0)
-        if cut and role != "log":
+        write_atomic(path, content)
+        sealed.add(role, path, cut)
+        if cut:
             why = f"{cut} bytes in its middle were cut: files are capped"
             sealed.unavailable[f"{role}_content"] = why
         else:
             sealed.content[role] = content
-    source, target = place / "telemetry.csv", folder / f"{stem}.telemetry.csv"
-    if source.is_file():
-        source.replace(target)
-    if target.is_file():
-        sealed.add("telemetry", target)
-    else:
-        sealed.unavailable["telemetry"] = _ENDED
-    first = ("log", "telemetry")
-    sealed.evidence = tuple(
-        sorted(sealed.evidence, key=lambda item: item.role not in first)
-    )
     return sealed
 
 
-def _output(work: Path, name: str, redactor: Redactor) -> tuple[bytes, int] | None:
-    """A file the command wrote, redacted, and how many bytes of its middle were cut: of a large one the beginning and
-    the end are kept. Links are not followed, nor pipes waited for: the command may be anybody's."""
+def _output(
+    work: Path, name: str, redactor: Redactor, most: int
+) -> tuple[bytes, int] | None:
+    """A file the command wrote, redacted, and how many bytes of its middle were cut: of one with more than `most` the
+    beginning and the end are kept. Links are not followed, nor pipes waited for: the command may be anybody's."""
     path = work / name
     if not path.resolve().is_relative_to(work.resolve()):
         return None
@@ -307,16 +273,15 @@ def _output(work: Path, name: str, redactor: Redactor) -> tuple[bytes, int] | No
         return None
     with opened as handle:
         size = os.fstat(handle.fileno()).st_size
-        if size <= CAP:
-            return redactor.content(handle.read(CAP)), 0
-        head = handle.read(CAP // 2)
-        handle.seek(size - CAP // 2)
-        tail = handle.read(CAP // 2)
-    # What is torn at the cut could be half a secret: it is redacted beside its neighbours, and then left out.
-    head, tail = redactor.content(head), redactor.content(tail)
-    head = head[: len(head) - len(_LAST_WORD.findall(head[-_MARGIN:])[0])]
-    tail = tail[_MARGIN:]
-    tail = tail[len(_FIRST_WORD.findall(tail[:_MARGIN])[0]) :]
+        if size <= most:
+            return redactor.content(handle.read(most)), 0
+        head = redactor.content(handle.read(most // 2))
+        handle.seek(size - most // 2)
+        tail = redactor.content(handle.read(most // 2))
+    # What is torn at the cut could be half a secret: it was redacted beside its neighbours, and is left out.
+    torn = _LAST_WORD.search(head, max(0, len(head) - _MARGIN))
+    head = head[: torn.start() if torn else 0]
+    tail = _FIRST_WORD.sub(b"", tail[_MARGIN:], 1)
     cut = size - len(head) - len(tail)
     mark = b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut
     return head + mark + tail, cut

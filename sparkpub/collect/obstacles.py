@@ -1,7 +1,7 @@
 """What stands in the way of runs, asked before the first of them: everything a night would find out."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from sparkpub.collect import endpoints
 from sparkpub.collect.environments import ENVIRONMENTS
@@ -15,6 +15,8 @@ from sparkpub.plan.references import unset
 from sparkpub.record.errors import CollectError, WorkloadError
 from sparkpub.record.telemetry import VISIBLE
 
+_EXPORT = "export it, under sudo with --preserve-env, or have systemd read it from an EnvironmentFile"
+
 
 def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obstacle]]:
     """Why environments of these runs cannot be measured in, as (environment, obstacle)."""
@@ -22,33 +24,19 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
     for name in dict.fromkeys(run.environment for run in runs):
         here = [Job(matrix, run) for run in runs if run.environment == name]
         options = matrix.environments[name]
-        models = {}
-        workloads = {}
+        paths = dict.fromkeys(matrix.models[job.run.model].path for job in here)
+        models = [path for path in paths if path is not None]
+        items = list(ENVIRONMENTS[options.type].obstacles(options, models))
+        variables = set(unset(dict(options.declared)))
         for job in here:
-            workloads[job.run.workload] = job
-            path = matrix.models[job.run.model].path
-            if path is not None:
-                models[path] = job
-        items = [
-            *ENVIRONMENTS[options.type].obstacles(options, list(models)),
-            *_unset(matrix, options, workloads),
+            variables.update(unset(dict(job.asked.declared)))
+        items += [
+            Obstacle(f"${name} is not set", _EXPORT) for name in sorted(variables)
         ]
-        if not all(job.elsewhere for job in workloads.values()):
+        if not all(job.elsewhere for job in here):
             items += _of_gpus(options)
         found += [(name, item) for item in items]
     return found
-
-
-def _unset(
-    matrix: Matrix, options: EnvironmentOptions, workloads: Iterable[str]
-) -> Iterator[Obstacle]:
-    """Variables that the matrix takes from the collector's environment, which does not have them."""
-    remedy = "export it, under sudo with --preserve-env, or have systemd read it from an EnvironmentFile"
-    names = set(unset(dict(options.declared)))
-    for key in workloads:
-        names.update(unset(dict(matrix.workloads[key].declared)))
-    for name in sorted(names):
-        yield Obstacle(f"${name} is not set", remedy)
 
 
 def _of_gpus(options: EnvironmentOptions) -> Iterator[Obstacle]:

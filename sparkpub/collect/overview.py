@@ -1,9 +1,8 @@
 """What `plan` and `status` say: the order, the estimate, the coverage, and what runs now. Starts nothing."""
 
-import json
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -11,10 +10,10 @@ from statistics import fmean
 from typing import Any
 
 from sparkpub.collect import endpoints, state
-from sparkpub.collect.books import known_records
+from sparkpub.collect.books import TO_DO, known_records
 from sparkpub.collect.declaring import refuse_another_campaign
 from sparkpub.collect.job import Job
-from sparkpub.collect.progress import current, duration
+from sparkpub.collect.progress import duration
 from sparkpub.collect.public import public
 from sparkpub.plan import coverage
 from sparkpub.plan.environments import DockerOptions
@@ -27,22 +26,7 @@ from sparkpub.record.text import counted
 
 SHOWN = 40
 """Runs of a plan that people are shown; --json has all."""
-_ORDERS = {
-    "interleaved": "the environments take turns",
-    "random": "in random order",
-    "blocked": "one environment after the other",
-}
-_TO_DO = {"missing": "to do", "retry": "to do again"}
-_CONDITIONS = {
-    "max_start_temp_celsius": "GPU below {:g} °C",
-    "max_cpu_percent": "processors at most {:g} % busy",
-    "min_free_memory_percent": "{:g} % of memory free",
-    "exclusive_gpu": "no other program on the GPU",
-    "drop_caches": "page cache dropped",
-    "lock_clocks_mhz": "GPU clock locked at {:g} MHz",
-}
-"""What is waited for before a run, as a person says it."""
-_OTHERWISE = {"run": "run anyway", "skip": "skip the run", "stop": "stop"}
+_LACKING = ("failed", "quarantined", "missing")
 
 
 def _quarantined(folder: Path) -> list[str]:
@@ -60,44 +44,37 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     shown, _ = public(matrix)
     refuse_another_campaign(shown, records, folder)
     states = coverage.states(shown, records, _quarantined(folder))
-    left = [run for run, state in states.items() if state in ("missing", "retry")]
+    left = [run for run, found in states.items() if found in TO_DO]
+    runs = []
+    for run, found in states.items():
+        given = {name: item for name, item in asdict(run).items() if item is not None}
+        runs.append(given | {"state": found})
     return {
-        "runs": [_given(run) | {"state": state} for run, state in states.items()],
+        "runs": runs,
         "estimate_seconds": estimate(matrix, records, left),
         "pauses_seconds": round(pauses(matrix, records, len(left)), 1),
         "absent": endpoints.absent(matrix, left),
-        "recipes": _recipes(shown),
+        "recipes": list(_recipes(shown)),
     }
 
 
-def _recipes(matrix: Matrix) -> list[dict[str, Any]]:
+def _recipes(matrix: Matrix) -> Iterator[dict[str, Any]]:
     """What the recipes of a matrix become: `{environment, recipe, image, argv, left_out}`."""
-    found = []
     for run in {run.environment: run for run in plan(matrix)}.values():
         options = matrix.environments[run.environment]
         if not isinstance(options, DockerOptions) or options.recipe is None:
             continue
-        argv: Sequence[str] = ()
-        if options.server is not None:
-            argv = options.server.argv
+        argv: Sequence[str] = () if options.server is None else options.server.argv
         with suppress(WorkloadError):  # `collect` and `doctor` say it
             server = Job(matrix, run).server
             argv = argv if server is None else server.argv
-        found.append(
-            {
-                "environment": run.environment,
-                "recipe": options.recipe.file,
-                "image": options.image,
-                "argv": list(argv),
-                "left_out": list(options.recipe.left_out),
-            }
-        )
-    return found
-
-
-def _given(run: PlannedRun) -> dict[str, Any]:
-    """A run of the plan as data; it has a machine only where the campaign is repeated on each."""
-    return {name: item for name, item in asdict(run).items() if item is not None}
+        yield {
+            "environment": run.environment,
+            "recipe": options.recipe.file,
+            "image": options.image,
+            "argv": list(argv),
+            "left_out": list(options.recipe.left_out),
+        }
 
 
 def estimate(
@@ -105,15 +82,14 @@ def estimate(
 ) -> float | None:
     """Seconds for the runs left, from earlier runs of the same cell, or of the same workload elsewhere, with the pauses
     between them; None where a workload has no earlier run."""
-    of_cell: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    of_workload: dict[str, list[float]] = defaultdict(list)
+    took: dict[Any, list[float]] = defaultdict(list)
     for record in records:
         if record.status == "ok" and record.duration_seconds:
-            of_cell[record.cell].append(record.duration_seconds)
-            of_workload[record.workload].append(record.duration_seconds)
+            for key in (record.cell, record.workload):
+                took[key].append(record.duration_seconds)
     total = pauses(matrix, records, len(left))
     for run in left:
-        known = of_cell[run.cell] or of_workload[run.workload]
+        known = took[run.cell] or took[run.workload]
         if not known:
             return None
         total += fmean(known)
@@ -132,62 +108,53 @@ def pauses(matrix: Matrix, records: Sequence[Record], left: int) -> float:
 def plan_lines(matrix: Matrix, data: Path) -> list[str]:
     """The same for people: what holds for every run, then one line per run."""
     document = plan_document(matrix, data)
+    runs = document["runs"]
     lines = [
         f"{matrix.campaign}: {matrix.title}",
-        f"{_ORDERS[matrix.order]}; {duration(matrix.timeout)} at most for a run, "
-        f"{counted(matrix.retries, 'more attempt')} for one that fails",
-        f"before each run: {_conditions(matrix.gates)}",
+        f"order {matrix.order}, timeout {duration(matrix.timeout)}, {counted(matrix.retries, 'retry', 'retries')}",
+        f"gates: {_conditions(matrix.gates)}",
     ]
     for item in document["recipes"]:
         lines.append(f"{item['environment']}, of {item['recipe']}: {item['image']}")
         lines.append(f"  {shlex.join(item['argv'])}")
         if item["left_out"]:
             lines.append(f"  not done: {'; '.join(item['left_out'])}")
-    for run in document["runs"][:SHOWN]:
+    for run in runs[:SHOWN]:
         cell = f"{run['model']}/{run['environment']}/{run['workload']}"
         machine = f"  machine {run['machine']}" if "machine" in run else ""
-        found = _TO_DO.get(run["state"], run["state"])
         lines.append(
-            f"{run['position'] + 1:5d}  {cell}  iteration {run['iteration']}{machine}  {found}"
+            f"{run['position'] + 1:5d}  {cell}  iteration {run['iteration']}{machine}  {run['state']}"
         )
-    more = len(document["runs"]) - SHOWN
-    if more > 0:
-        lines.append(f"       and {more} more, which --json lists")
-    left = sum(1 for run in document["runs"] if run["state"] in ("missing", "retry"))
-    lines.append(
-        f"{counted(len(document['runs']), 'run')}, {left} to do. {_estimated(document)}"
-    )
+    if len(runs) > SHOWN:
+        lines.append(f"       and {len(runs) - SHOWN} more, which --json lists")
+    left = sum(run["state"] in TO_DO for run in runs)
+    seconds, between = document["estimate_seconds"], document["pauses_seconds"]
+    if seconds is None:
+        estimated = f"Pauses: {duration(between)}. Run time not known yet."
+    else:
+        estimated = f"About {duration(seconds)}."
+    lines.append(f"{counted(len(runs), 'run')}, {left} to do. {estimated}")
     lines += [f"missing: {line}" for line in document["absent"]]
     return lines
 
 
-def _estimated(document: Mapping[str, Any]) -> str:
-    seconds, pauses = document["estimate_seconds"], document["pauses_seconds"]
-    if seconds is not None:
-        return f"About {duration(seconds)}."
-    known = f"Pauses: {duration(pauses)}. " if pauses else ""
-    return f"{known}Run time not known yet."
-
-
 def _conditions(gates: Gates) -> str:
-    """What is waited for before a run, and what follows where it does not come."""
-    said = [f"a pause of {duration(gates.cooldown)}"] if gates.cooldown else []
-    for name, words in _CONDITIONS.items():
-        wanted = getattr(gates, name)
-        if wanted is not None and wanted is not False:
-            said.append(words.format(wanted))
-    if not said:
-        return "nothing is waited for"
-    patience = f"after {duration(gates.max_wait)}" if gates.max_wait else "if not"
-    return f"{', '.join(said)}; {patience}, {_OTHERWISE[gates.on_unmet]}"
+    """What the matrix asks for before and during a run, by its own keys."""
+    said = []
+    for name, wanted in gates.model_dump().items():
+        if name in ("cooldown", "max_wait"):
+            said.append(f"{name} {duration(wanted)}")
+        elif wanted is not None and wanted is not False:
+            said.append(name if wanted is True else f"{name} {wanted}")
+    return ", ".join(said)
 
 
 def _covered(count: Mapping[str, int]) -> str:
-    """`3 of 5 done, 1 failed, 1 to do`: what there is none of is not said."""
+    """`3 of 5 done, 1 failed, 1 missing`: what there is none of is not said."""
     said = [f"{count['done']} of {count['planned']} done"]
-    for name in ("failed", "quarantined", "missing"):
+    for name in _LACKING:
         if count[name]:
-            said.append(f"{count[name]} {_TO_DO.get(name, name)}")
+            said.append(f"{count[name]} {name}")
     return ", ".join(said)
 
 
@@ -211,11 +178,10 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
             {"machine": machine} | asdict(found)
             for machine, found in coverage.by_machine(shown, *known).items()
         ]
-    leases = json.loads(state.read(state.leases_of(matrix.campaign)) or "[]")
-    if leases:
+    if leases := state.read(state.leases_of(matrix.campaign)):
         document["leases"] = leases
-    now = current()
-    ours = now is not None and now.get("campaign") == matrix.campaign
+    now = state.current()
+    ours = now is not None and now["campaign"] == matrix.campaign
     return document | {"now": now if ours else None}
 
 
@@ -229,24 +195,22 @@ def is_under_way(matrix: Matrix, data: Path) -> bool:
 def status_lines(matrix: Matrix, data: Path) -> list[str]:
     """The same for people."""
     document = status_document(matrix, data)
-    lines = [
-        f"{cell['model']}/{cell['environment']}/{cell['workload']}: {_covered(cell)}"
-        for cell in document["cells"]
-    ]
+    together: Counter[str] = Counter()
+    lines = []
+    for cell in document["cells"]:
+        name = f"{cell['model']}/{cell['environment']}/{cell['workload']}"
+        lines.append(f"{name}: {_covered(cell)}")
+        together.update({name: cell[name] for name in ("planned", "done", *_LACKING)})
     for machine in document.get("machines", []):
         lines.append(f"machine {machine['machine']}: {_covered(machine)}")
     for lease in document.get("leases", []):
         machine = lease["machine"][:8]
         lines.append(f"machine {machine}: {lease['run']}: {lease['state']}")
-    together: Counter[str] = Counter()
-    for cell in document["cells"]:
-        for name in ("done", "planned", "failed", "quarantined", "missing"):
-            together[name] += cell[name]
     lines.append(f"together: {_covered(together)}")
     now = document["now"]
     if now is not None:
-        doing = f"now: process {now.get('pid', 'unknown')}"
+        doing = f"now: process {now['pid']}"
         if "run" in now:
-            doing += f": {now['run']}: {now.get('phase')} since {now.get('since')}"
+            doing += f": {now['run']}: {now['phase']} since {now['since']}"
         lines.append(doing)
     return lines

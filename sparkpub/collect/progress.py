@@ -3,7 +3,6 @@
 Not tqdm or rich: the line is also a note on disk, becomes plain lines in a log, and outlives a lost terminal.
 """
 
-import json
 import os
 import shutil
 import sys
@@ -12,19 +11,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from sparkpub.collect import lock, state
+from sparkpub.collect import state
+from sparkpub.collect.machine import processes
 from sparkpub.record.outside import plain
 from sparkpub.record.record import Moment
 
+Say = Callable[[str], None]
+
 
 class Progress:
-    """Says what happens. A lost terminal silences it and stops nothing."""
+    """Says what happens, to `say` where that is given. A lost terminal silences it and stops nothing."""
 
-    def __init__(
-        self,
-        campaign: str,
-        say: Callable[[str], None] | None = None,
-    ) -> None:
+    def __init__(self, campaign: str, say: Say | None = None) -> None:
         self._stream, self._say = sys.stdout, say
         # Emacs' shell, and terminals that say nothing of themselves, would show the sequences that replace a line.
         moves = os.environ.get("TERM", "") not in ("dumb", "unknown", "")
@@ -32,11 +30,11 @@ class Progress:
         self._campaign = campaign
         self._planned = self._done = self._seen = 0
         self._began = time.monotonic()
-        self._shown = ""
+        self._shown = False
         self._phase = ""
-        self._throttles: set[str] = set()
         self.figure = ""
         """What the last good run came to, shown beside the one that is in progress."""
+        self._note()
 
     def counts(self, done: int, planned: int) -> None:
         """How many of the runs are done before the first of them."""
@@ -50,36 +48,24 @@ class Progress:
             self._say(text)
             return
         clock = datetime.now(UTC).strftime("%H:%M:%SZ")
-        line = f"{clock} {text}\n"
-        if self._live and self._shown:
-            line = f"\r\x1b[K{line}"
-        self._write(line)
-        self._shown = ""
+        begin = "\r\x1b[K" if self._shown else ""
+        self._write(f"{begin}{clock} {text}\n")
+        self._shown = False
 
-    def event(self, label: str, kind: str, text: str) -> None:
-        """What happened in a run. That the GPU lowers its clock under load is said once, since it may do so in every
-        run: each record has it."""
-        if kind != "throttle":
-            self.line(f"{label}: {kind}: {text}")
-        elif text not in self._throttles:
-            self._throttles.add(text)
-            self.line(f"{label}: {kind}: {text} (later runs: in their records)")
-
-    def live(self, label: str, phase: str, detail: str) -> None:
-        """Where the current run stands."""
+    def live(self, label: str, phase: str, detail: str = "") -> None:
+        """Where the current run stands; elsewhere than on a terminal a line for each of its phases."""
+        count = f"[{self._done}/{self._planned}]"
         if phase != self._phase:
             self._phase = phase
-            self._note(label, phase)
+            self._note(run=label, phase=phase)
             if not self._live:
-                said = [phase]
-                if detail:
-                    said.append(detail)
-                self.line(f"{self._count()} {label}: {', '.join(said)}")
+                self.line(f"{count} {label}: {phase} {detail}".rstrip())
         if self._live:
             now = f"{phase} {detail} {self.figure}".strip()
-            line = f"{self._count()}{self._eta()} | {now} | {label}"
-            self._shown = line[: shutil.get_terminal_size().columns - 1]
-            self._write(f"\r\x1b[K{self._shown}")
+            line = f"{count}{self._eta()} | {now} | {label}"
+            shown = line[: shutil.get_terminal_size().columns - 1]
+            self._write(f"\r\x1b[K{shown}")
+            self._shown = True
 
     def finished(self) -> None:
         """One planned run more is finished with."""
@@ -88,13 +74,10 @@ class Progress:
 
     def close(self) -> None:
         """Leave the live line behind."""
-        if self._live and self._shown:
+        if self._shown:
             self._write("\n")
         with suppress(OSError):
             state.write(state.NOTE, None)
-
-    def _count(self) -> str:
-        return f"[{self._done}/{self._planned}]"
 
     def _eta(self) -> str:
         new = self._done - self._seen
@@ -103,19 +86,17 @@ class Progress:
         left = (time.monotonic() - self._began) / new * (self._planned - self._done)
         return f" ETA {duration(left)}"
 
-    def _note(self, label: str, phase: str) -> None:
-        now = Moment.at(datetime.now(UTC)).value
-        document = {
+    def _note(self, **doing: str) -> None:
+        known = {
+            "owner": processes.me(),
             "pid": os.getpid(),
             "campaign": self._campaign,
-            "run": label,
-            "phase": phase,
-            "since": now,
+            "since": Moment.at(datetime.now(UTC)).value,
             "done": self._done,
             "planned": self._planned,
         }
         with suppress(OSError):
-            state.write(state.NOTE, json.dumps(document))
+            state.write(state.NOTE, known | doing)
 
     def _write(self, text: str) -> None:
         try:
@@ -126,23 +107,13 @@ class Progress:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
-            self._live = False
-
-
-def current() -> dict[str, object] | None:
-    """What a collector on this machine does now; None where none runs."""
-    holder = lock.holder()
-    if holder is None:
-        return None
-    told = ("pid", "campaign", "run", "phase", "since", "done", "planned")
-    return {name: holder[name] for name in told if name in holder}
+            self._live = self._shown = False
 
 
 def duration(seconds: float) -> str:
     """`3h12m`, `4m05s` or `12s`."""
-    whole = max(0, round(seconds))
-    if whole >= 3600:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
-    if whole >= 60:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    return f"{whole}s"
+    minutes, whole = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes:02d}m"
+    return f"{minutes}m{whole:02d}s" if minutes else f"{whole}s"

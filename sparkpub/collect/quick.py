@@ -20,7 +20,7 @@ from sparkpub.collect.books import Outcome, known_records
 from sparkpub.collect.gates import NONE
 from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.plan import matrix as matrices
-from sparkpub.plan.address import LOOPBACK, base_of
+from sparkpub.plan.address import base_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.recipes import key_of
@@ -40,18 +40,6 @@ LEAST_REQUESTS = 5
 LONGEST_WAVES = 10.0
 """Seconds that repeated waves of a run may take, as if each request had the server for itself."""
 MATRICES = Path("matrix")
-USUAL_PORTS = (
-    11434,  # Ollama
-    8080,  # llama-server; its log announces 9931 for a later release
-    9931,
-    8000,  # vLLM, TensorRT-LLM
-    30000,  # SGLang
-    1234,  # LM Studio
-    3000,  # TGI
-)
-"""Where servers listen unless they are told otherwise."""
-USUAL_PORT_LIMIT = 2
-"""Seconds that a server of this machine may take to say that it is there."""
 _ENDS_ITS_ANSWERS = (None, "Ollama", "LM Studio", "TGI")
 """Engines that do not ignore the end-of-sequence token where they are asked to, and those that nobody knows."""
 
@@ -112,17 +100,6 @@ class FoundServer:
         """The model's key in the matrix."""
         return key_of(self.model)
 
-    def left_out(self, wanted: Wanted) -> str | None:
-        """Which prompts of those wanted are too long for the context; None where all of them fit."""
-        fit = fitting(self, wanted)
-        long = [f"{tokens:,}" for tokens in wanted.input_tokens if tokens not in fit]
-        if not long:
-            return None
-        return (
-            f"prompts of {' and '.join(long)} tokens are left out: "
-            f"with {wanted.output_tokens} of an answer they exceed the context"
-        )
-
     @property
     def lines(self) -> list[str]:
         """For people."""
@@ -156,10 +133,6 @@ def look(
     except ValueError as error:
         raise UsageError(str(error), remedy="give host and port") from None
     page = pages.ask(url, pages.MODELS)
-    if page.status is None:
-        running = answering()
-        if running:
-            raise UsageError(pages.silence(url, page), remedy=elsewhere(running))
     refused = pages.refusal(url, page)
     if refused is None:
         refused = pages.unserved(url, pages.listed(page.document), model, "--model")
@@ -187,23 +160,6 @@ def look(
         "metrics_after": pages.counters(url),
     }
     return FoundServer(url, chosen, server_pages.identity(server), answer, random)
-
-
-def answering() -> list[int]:
-    """The usual ports of this machine where a server lists its models. No key goes there: nobody asked for them."""
-    found = []
-    for port in USUAL_PORTS:
-        url = f"http://{LOOPBACK}:{port}"
-        page = pages.ask(url, pages.MODELS, limit=USUAL_PORT_LIMIT, keyed=False)
-        if pages.listed(page.document):
-            found.append(port)
-    return found
-
-
-def elsewhere(ports: Sequence[int]) -> str:
-    """What to type where servers answer at other ports of this machine."""
-    commands = [f"sparkpub quick localhost:{port}" for port in ports]
-    return f"this machine has a server elsewhere: {' or '.join(commands)}"
 
 
 def _chosen(url: str, names: list[str]) -> str:
@@ -282,14 +238,23 @@ def fitting(found: FoundServer, wanted: Wanted) -> list[int]:
     return lengths
 
 
+def left_out(found: FoundServer, wanted: Wanted) -> str:
+    """Which prompts of those wanted are too long for the context, in words; empty where all of them fit."""
+    fit = fitting(found, wanted)
+    long = [f"{tokens:,}" for tokens in wanted.input_tokens if tokens not in fit]
+    return (
+        f"too long for the context: prompts of {', '.join(long)} tokens" if long else ""
+    )
+
+
 def free_name(found: FoundServer, data: Path) -> str:
     """A name that no campaign of the folder has: `quick-MODEL-DATE`, with a number where it is taken."""
     day = datetime.now(UTC).strftime("%Y%m%d")
-    name = f"quick-{found.key}-{day}"
+    name = base = f"quick-{found.key}-{day}"
     count = 1
     while (data / name).exists() or (MATRICES / f"{name}.yaml").exists():
         count += 1
-        name = f"quick-{found.key}-{day}-{count}"
+        name = f"{base}-{count}"
     return name
 
 
@@ -338,16 +303,16 @@ def measured(matrix: Matrix, data: Path) -> list[Record]:
 
 def next_steps(matrix: Matrix, path: Path, data: Path, outcome: Outcome) -> list[str]:
     """Where everything lies, and the next command."""
-    lines = [f"campaign {data / matrix.campaign}"]
-    if outcome.left:
-        return [*lines, f"next: {continuing(path, data)}"]
+    folder = data / matrix.campaign
+    lines = [f"campaign {folder}"]
     if outcome.lacking:
-        return [*lines, f"next: {continuing(path, data)} --retry-failed"]
-    lines.append(f"review: sparkpub check {shlex.quote(str(data / matrix.campaign))}")
+        again = "" if outcome.left else " --retry-failed"
+        return [*lines, f"next: {continuing(path, data)}{again}"]
+    lines.append(f"review: sparkpub check {shlex.quote(str(folder))}")
     if Path("mkdocs.yml").is_file():
         page = f"sparkpub serve, then campaigns/{matrix.campaign}/"
     else:
-        page = f"sparkpub serve {shlex.quote(str(data / matrix.campaign))}"
+        page = f"sparkpub serve {shlex.quote(str(folder))}"
     return [*lines, f"page: {page}"]
 
 

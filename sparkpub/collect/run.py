@@ -17,11 +17,10 @@ from sparkpub.collect.environments.base import Exit, Launch, Running
 from sparkpub.collect.gates import floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.job import Job
-from sparkpub.collect.journal import Log, Sealed
+from sparkpub.collect.journal import Kept, Log, Sealed
 from sparkpub.collect.progress import duration
 from sparkpub.collect.public import without_private
 from sparkpub.collect.server import SERVER_START, LiveServer
-from sparkpub.collect.standstill import Clocks, clocks_parted
 from sparkpub.collect.watch import Watch
 from sparkpub.collect.workdir import WORK
 from sparkpub.plan.matrix import Model
@@ -33,10 +32,10 @@ from sparkpub.record import sampled_metrics
 from sparkpub.record.errors import (
     CollectError,
     NeverStartedError,
+    RecordError,
     SparkpubError,
     field_problems,
 )
-from sparkpub.record.identity import contradictions
 from sparkpub.record.load import Load
 from sparkpub.record.record import (
     Architecture,
@@ -46,6 +45,7 @@ from sparkpub.record.record import (
     Machine,
     MetricValue,
     Moment,
+    Observed,
     Phase,
     Plan,
     Record,
@@ -54,7 +54,7 @@ from sparkpub.record.record import (
     Status,
     stem_of,
 )
-from sparkpub.record.store import Stored
+from sparkpub.record.store import Stored, readable
 from sparkpub.record.telemetry import Telemetry
 
 if TYPE_CHECKING:
@@ -89,21 +89,15 @@ class Run:
             {name: filled(value) for name, value in given}, {work: "<workdir>"}
         )
         self.fields = _draft(station, job, gates)
-        clocks = [card.clock_max_sm_mhz for card in station.machine.gpus]
-        self.watch = Watch(
-            min(filter(None, clocks), default=None),
-            lambda kind, text: station.progress.event(job.label, kind, text),
-        )
+        self.watch = Watch(self._say)
         self.exit: Exit | None = None
         self.stopped: tuple[Status, str] | None = None
         """Why the collector ended the run, or could not start it: status and reason."""
         self.launched_epoch = 0.0
         self.ended = datetime.now(UTC)
         self.duration = 0.0
-        self.measuring_began: float | None = None
-        """When the line that begins the measurement was printed."""
-        self.measuring_ended: float | None = None
-        """Likewise for the line that ends it."""
+        self.measuring: tuple[float | None, float | None] = (None, None)
+        """When the lines were printed with which the measurement begins and ends."""
         self.telemetry = Telemetry({})
         self.sealed = Sealed()
         self.load: Load | None = None
@@ -139,24 +133,36 @@ class Run:
                 what, where=str(error.filename or folder), remedy=remedy
             ) from None
 
+    def _say(self, event: Event) -> None:
+        """That the GPU lowers its clock under load may be so in every run: the record has it."""
+        if event.kind != "throttle":
+            line = f"{self.job.label}: {event.kind}: {event.text}"
+            self.station.progress.line(line)
+
     def record(self) -> Record:
         """The fields as the record of the run, without what is private.
 
-        A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
+        A payload or a server may claim what no record may hold (a rate of minus one). The run is then invalid, and
+        still kept.
         """
         try:
             return self._validated()
         except ValidationError as error:
             problem = "; ".join(field_problems(error))
+        except RecordError as error:
+            problem = f"its record could not be read again: {error.what}"
         found = self.fields["metrics"].items()
         sampled = {name: item for name, item in found if item.source == "sampler"}
-        self.fields |= {"metrics": sampled, "samples": {}}
+        self.load = None
+        self.fields |= {"metrics": sampled, "samples": {}, "observed": Observed()}
         self.fields |= {"status": "invalid", "status_reason": problem[:1000]}
         return self._validated()
 
     def _validated(self) -> Record:
         document = without_private(to_jsonable_python(self.fields), self.redactor)
-        return with_load(Record.model_validate(document, strict=False), self.load)
+        record = with_load(Record.model_validate(document, strict=False), self.load)
+        readable(record, self.station.folder / f"{record.stem}.json")
+        return record
 
     def follow(self) -> None:
         """Launch the command, watch it to its end, or bring that about, and note what was seen.
@@ -170,18 +176,20 @@ class Run:
             target.write_bytes(content)
         with ExitStack() as stack:
             log = Log(
-                self.place / "log",
+                self.place / journal.LOG,
                 begins=command.measured_from,
                 ends=command.measured_until,
             )
             stack.callback(log.close)
             if server is not None:
+                heard = Kept(self.place / journal.SERVER_LOG)
+                stack.callback(heard.close)
                 stack.callback(server.quiet)
-                log.write_served(server.heard.start())
+                heard.write(server.started)
                 if server.problem is not None:
                     self.stopped = ("failed", server.problem)
                     return
-                server.heard.pass_on(log.write_served)
+                server.pass_on(heard.write)
             self._follow(log)
 
     def _follow(self, log: Log) -> None:
@@ -197,6 +205,7 @@ class Run:
             for row in sampler.fresh():
                 self.watch.sample(row)
             launched, self.launched_epoch = time.monotonic(), time.time()
+            asleep = _seconds_asleep()
             try:
                 running = self._launch(log)
             except NeverStartedError:
@@ -207,7 +216,6 @@ class Run:
                 return
             try:
                 sampler.launched(running.pid, launched)
-                clocks = Clocks.now()
                 self._watch(running, sampler, launched)
                 self.duration = time.monotonic() - launched
                 self.ended = datetime.now(UTC)
@@ -216,15 +224,18 @@ class Run:
                 raise
             finally:
                 running.close()
-        self.fields |= {"argv": running.argv, "isolation": running.isolation}
-        for text in clocks_parted(clocks, Clocks.now()):
-            self.watch.note("note", text)
         log.close()
+        self.fields |= {"argv": running.argv, "isolation": running.isolation}
+        slept = _seconds_asleep() - asleep
+        if slept > 1:
+            self.watch.note("note", f"the machine slept for {slept:.0f} s")
         if log.problem is not None:
             what = f"the log could not be written to its end: {log.problem}"
             self.watch.note("note", what)
-        self.measuring_began = None if log.began is None else log.began - launched
-        self.measuring_ended = None if log.ended is None else log.ended - launched
+        self.measuring = (
+            None if log.began is None else log.began - launched,
+            None if log.ended is None else log.ended - launched,
+        )
         self.telemetry = sampling.read(path)
         if self.server is None and self.job.running_server is None:
             self.watch.left_behind(self.telemetry)
@@ -360,9 +371,7 @@ class Run:
         """The phases of a run: as its payload timed them, else by what was printed."""
         if answer.phases:
             return phases.timed_by_payload(answer, self.launched_epoch)
-        return phases.seen_in_log(
-            answer, self.measuring_began, self.measuring_ended, self.duration
-        )
+        return phases.seen_in_log(answer, *self.measuring, self.duration)
 
     def _sampled(self, stretches: tuple[Phase, ...]) -> dict[str, MetricValue]:
         """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's
@@ -386,9 +395,6 @@ class Run:
         texts = [*answer.problems, *answer.notes] if status == "ok" else []
         if self.server is not None and self.server.answer is not None:
             texts.append(f"{server_pages.ANSWERED}{self.server.answer}")
-        asked = self.fields["requested"]
-        for odd in contradictions(asked, answer.observed, answer.metrics):
-            texts.append(f"observed identity is not the requested one: {odd}")
         return [Event(at_seconds=None, kind="note", text=text) for text in texts]
 
     @property
@@ -436,6 +442,11 @@ class Run:
             "evidence": tuple(kept),
             "unavailable": self.fields["unavailable"] | why,
         }
+
+
+def _seconds_asleep() -> float:
+    """How long the machine has slept since it booted: the monotonic clock stands still meanwhile."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
 
 
 def _described(error: BaseException) -> str:

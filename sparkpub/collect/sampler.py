@@ -10,20 +10,14 @@ import json
 import select
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.machine import proc
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
 from sparkpub.collect.machine.tree import ProcessTree
-from sparkpub.record.telemetry import (
-    COLUMNS,
-    GPU_COLUMNS,
-    USED,
-    of_gpu,
-    over_gpus,
-)
+from sparkpub.record.telemetry import COLUMNS
 
 PSS_EVERY = 10.0
 """Seconds between readings of PSS, which walks page tables and would disturb what is measured."""
@@ -38,7 +32,7 @@ class Sampler:
 
     def __init__(
         self,
-        indices: list[int] | None = None,
+        gpus: list[int] | None = None,
         server: int | None = None,
         *,
         tenants: bool = False,
@@ -46,10 +40,9 @@ class Sampler:
         self.reasons: dict[str, str] = {}
         self._gpus: Gpus | None = None
         try:
-            self._gpus = Gpus(indices)
+            self._gpus = Gpus(gpus)
         except NoGpuError as error:
             self.reasons |= _for_columns("gpu_", str(error))
-        self._each = [] if self._gpus is None else self._gpus.apart()
         self._cpu = proc.CpuLoad()
         self._at_baseline: set[int] = set()
         self._server = None if server is None else ProcessTree(server)
@@ -82,33 +75,10 @@ class Sampler:
         if self._run is not None:
             row |= self._charged()
         if self._gpus is not None:
-            row |= self._sampled()
+            row |= self._gpus.columns() | self._processes(self._gpus)
             self.reasons |= self._gpus.reasons
         if self._run is not None and now >= self._pss_due:
             row["processes_pss_gib"] = self._pss()
-        return row
-
-    @property
-    def own_columns(self) -> list[str]:
-        """Columns of each GPU by itself, where the run uses several of them."""
-        if len(self._each) < 2:
-            return []
-        return [of_gpu(index, name) for index in self.used for name in GPU_COLUMNS]
-
-    @property
-    def used(self) -> list[int]:
-        """The GPUs of the run, as NVML counts them."""
-        return [gpu.indices[0] for gpu in self._each]
-
-    def _sampled(self) -> dict[str, Any]:
-        """What the GPUs of the run gave together, and where it uses several each of them by itself."""
-        each = {
-            gpu.indices[0]: gpu.columns() | self._processes(gpu) for gpu in self._each
-        }
-        row = over_gpus(list(each.values()))
-        if len(each) > 1:
-            for index, columns in each.items():
-                row |= {of_gpu(index, name): columns.get(name) for name in GPU_COLUMNS}
         return row
 
     def _trees(self) -> list[ProcessTree]:
@@ -129,7 +99,7 @@ class Sampler:
         return total
 
     def _processes(self, gpu: Gpus) -> dict[str, int]:
-        """Computing processes of a GPU, and those among them that are not the run's.
+        """Computing processes of the GPUs, and those among them that are not the run's.
 
         NVML names processes by the ids of the machine's first process namespace; one that we cannot see is taken for
         the run's own unless it was there before.
@@ -170,11 +140,10 @@ def _for_columns(start: str, reason: str) -> dict[str, str]:
 class TelemetryFile:
     """telemetry.csv as it grows; baseline rows wait until the launch gives them their time."""
 
-    def __init__(self, path: Path, own_columns: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file, lineterminator="\n")
-        self._names = [*COLUMNS, *own_columns]
-        self._writer.writerow(self._names)
+        self._writer.writerow(COLUMNS)
         self._file.flush()
         self._waiting: list[tuple[float, Mapping[str, Any]]] = []
         self._launched: float | None = None
@@ -197,21 +166,15 @@ class TelemetryFile:
     def _write(self, moment: float, row: Mapping[str, Any]) -> None:
         assert self._launched is not None
         values = {**row, "elapsed_seconds": moment - self._launched}
-        self._writer.writerow([_cell(values.get(name)) for name in self._names])
+        self._writer.writerow([_cell(values.get(name)) for name in COLUMNS])
         self._filled |= {name for name, value in values.items() if value is not None}
         self._file.flush()
 
-    def close(self, reasons: Mapping[str, str], used: Sequence[int] = ()) -> None:
-        """Say which GPUs the run used, where they are several, and why columns are empty throughout."""
-        notes = {
-            name: reasons[name]
-            for name in COLUMNS
-            if name not in self._filled and name in reasons
-        }
-        if len(self._names) > len(COLUMNS):
-            notes[USED] = " ".join(map(str, used))
-        for name, reason in notes.items():
-            self._file.write(f"# {name}: {' '.join(reason.split())}\n")
+    def close(self, reasons: Mapping[str, str]) -> None:
+        """Say why columns are empty throughout."""
+        for name in COLUMNS:
+            if name not in self._filled and name in reasons:
+                self._file.write(f"# {name}: {' '.join(reasons[name].split())}\n")
         self._file.close()
 
 
@@ -224,13 +187,9 @@ def _cell(value: Any) -> str:
 def main() -> None:
     """Sample until standard input is closed; one last sample then."""
     settings = json.loads(sys.argv[1])
-    sampler = Sampler(
-        settings.get("gpus"),
-        settings.get("server"),
-        tenants=settings.get("tenants", False),
-    )
-    table = TelemetryFile(Path(settings["path"]), sampler.own_columns)
-    interval = float(settings["interval"])
+    table = TelemetryFile(Path(settings.pop("path")))
+    interval = float(settings.pop("interval"))
+    sampler = Sampler(**settings)
 
     def sample() -> float:
         now = time.monotonic()
@@ -253,7 +212,7 @@ def main() -> None:
         else:
             sample()
     sample()
-    table.close(sampler.reasons, sampler.used)
+    table.close(sampler.reasons)
 
 
 def _line_within(due: float) -> str | None:

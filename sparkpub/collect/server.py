@@ -31,78 +31,62 @@ PACE = 0.1
 """Seconds between questions whether it is ready."""
 ANSWER_SECONDS = 5.0
 """How long one question may take."""
-KEPT = 1 << 22
-"""Bytes kept of what a server prints while it starts: half of its beginning, half of its end."""
-
-
-class Heard:
-    """What the server prints: kept until its first run, and passed on to the log of the run that it serves."""
-
-    def __init__(self) -> None:
-        self._head, self._tail, self._cut = b"", b"", 0
-        self._sink: Callable[[bytes], object] = self._keep
-
-    def write(self, chunk: bytes) -> None:
-        """Take the next bytes, from the thread that reads them."""
-        self._sink(chunk)
-
-    def pass_on(self, sink: Callable[[bytes], object]) -> None:
-        """From here on `sink` takes what is printed."""
-        self._sink = sink
-
-    def start(self) -> bytes:
-        """What was printed before the first run, with a line end."""
-        content = self._head
-        if self._cut:
-            content += (
-                b"\n[sparkpub: %d bytes cut here: what a server prints at its start is capped]\n"
-                % self._cut
-            )
-        content += self._tail
-        return content if not content or content.endswith(b"\n") else content + b"\n"
-
-    def _keep(self, chunk: bytes) -> None:
-        room = KEPT // 2 - len(self._head)
-        self._head += chunk[:room]
-        tail = self._tail + chunk[room:]
-        gone = max(0, len(tail) - KEPT // 2)
-        self._tail, self._cut = tail[gone:], self._cut + gone
+KEPT = 16 << 20
+"""Bytes kept of what a server prints while it starts."""
 
 
 class LiveServer:
-    """A server that was started. `problem` says why it cannot be used, and is None once it is ready."""
+    """The server that a run wants. `problem` says why it cannot be used, and is None once it is ready."""
 
     def __init__(self, job: Job, name: str, folder: Path) -> None:
-        """The server that a run wants."""
         assert job.server is not None
         assert job.options.server is not None
         self.declared: Server = job.options.server
         """As the matrix has it."""
         self.name = name
-        self._job, self._command = job, job.server
+        self._job, self._command, self._folder = job, job.server, folder
         self.problem: str | None = None
         self.start_seconds: float | None = None
         self.ready_at: datetime | None = None
         self.first_run: str | None = None
         """The run that has the server's start among its metrics."""
-        self.heard = Heard()
+        self.started = b""
+        """What it printed before its first run."""
+        self._sink: Callable[[bytes], object] = self._keep
         self.answer: str | None = None
         """What the model said before the first run; None where the server has no chat."""
         self.tree: ProcessTree | None = None
         self.container: Container | None = None
         """The container that it runs in, where an engine runs it."""
-        self._folder = folder
-        self._running: Running | None = None
+        self.running: Running | None = None
+        """Its processes or container; None where it was not started, or was stopped."""
+
+    def _hear(self, chunk: bytes) -> None:
+        self._sink(chunk)
+
+    def _keep(self, chunk: bytes) -> None:
+        if len(self.started) < KEPT:
+            self.started += chunk
+
+    def pass_on(self, sink: Callable[[bytes], object]) -> None:
+        """From here on `sink` takes what it prints."""
+        self._sink = sink
+
+    def quiet(self) -> None:
+        """Between runs nobody takes what it prints."""
+        self._sink = lambda _: None
 
     def serves(self, job: Job) -> bool:
-        """Whether it is the server that a run wants: it runs in the same place, with the same command."""
+        """Whether it is the server that a run wants, and runs: in the same place, with the same command."""
         same_place = job.run.environment == self._job.run.environment
-        return same_place and job.server == self._command
+        usable = self.problem is None and self.ended() is None
+        return usable and same_place and job.server == self._command
 
     def start(self, interruption: Interruption, say: Callable[[str], object]) -> None:
         """Launch it and wait until it is ready, has ended, took too long, or nothing new may be started any more."""
-        server = self.declared
-        shared = self._job.environment.shares_ports(self._job.options)
+        server, environment = self.declared, self._job.environment
+        options = self._job.options
+        shared = environment.shares_ports(options)
         if shared and _answers(LOOPBACK, server):
             self.problem = (
                 f"something else listens on port {server.port} of this machine already; stop it, or give the server "
@@ -110,56 +94,50 @@ class LiveServer:
             )
             return
         launched = time.monotonic()
-        running = self._launch()
-        if running is None:
-            return
-        if not running.address:
-            self.problem = (
-                "the server's container has no network that this machine reaches: "
-                "leave network: out, or name another one"
-            )
-            return
-        self.problem = self._why_not_ready(running, shared, launched, interruption, say)
-
-    def _launch(self) -> Running | None:
-        """Its processes or container; None where they could not be started, with the reason as the problem."""
         work = workdir.new(self._folder)
-        environment, options = self._job.environment, self._job.options
-        launch = Launch(self._command, work, self.heard.write, self.name)
+        launch = Launch(self._command, work, self._hear, self.name)
         try:
-            self._running = environment.launch(launch, options)
+            self.running = environment.launch(launch, options)
         except CollectError as error:
             if environment.obstacles(options):
                 raise  # a reason that lasts would fail every later run too
             self.problem = error.lines()[0]
-            return None
-        self.tree = ProcessTree(self._running.pid)
-        self.container = self._running.facts()
-        return self._running
+            return
+        self.tree = ProcessTree(self.running.pid)
+        self.container = self.running.facts()
+        if self.running.address:
+            self.problem = self._why_not_ready(launched, shared, interruption, say)
+        else:
+            self.problem = (
+                "the server's container has no network that this machine reaches: "
+                "leave network: out, or name another one"
+            )
 
     def _why_not_ready(
         self,
-        running: Running,
-        shared: bool,
         launched: float,
+        shared: bool,
         interruption: Interruption,
         say: Callable[[str], object],
     ) -> str | None:
         """Wait until it is ready; else why it is not. `shared`: whether its port is one of this machine."""
-        server = self.declared
+        assert self.running is not None
+        server, address = self.declared, self.running.address
         while (took := time.monotonic() - launched) < server.ready_timeout:
-            ended = running.wait(PACE)
+            ended = self.running.wait(PACE)
             if ended is not None:
                 return f"the server ended before it was ready: {_how(ended)}"
-            if _healthy(running.address, server):
+            url = f"http://{address}:{server.port}"
+            page = pages.ask(url, server.health, limit=ANSWER_SECONDS, keyed=False)
+            if page.status == http.HTTPStatus.OK:
                 self.start_seconds = round(time.monotonic() - launched, 3)
                 self.ready_at = datetime.now(UTC)
                 return None
             if interruption.finish:
-                return f"stopped by {interruption.reason} while the server started"
+                return f"{interruption.stopped} while the server started"
             say(duration(took))
         late = f"the server was not ready after {duration(server.ready_timeout)}"
-        if not shared and not _answers(running.address, server):
+        if not shared and not _answers(address, server):
             late += (
                 f": nothing listens on port {server.port} of its container's address; "
                 "a server in a container has to listen on 0.0.0.0, not on 127.0.0.1"
@@ -169,9 +147,8 @@ class LiveServer:
     def ask(self) -> None:
         """Keep one greedy answer of the model. An empty one, or a page, is why nothing is measured, unless the weights
         are random."""
-        if self._running is None or self.problem is not None:
-            return
-        url = f"http://{self._running.address}:{self.declared.port}"
+        assert self.running is not None
+        url = f"http://{self.running.address}:{self.declared.port}"
         names = pages.listed(pages.ask(url, pages.MODELS).document)
         if not names:
             return
@@ -185,15 +162,6 @@ class LiveServer:
         if none is not None and not model.has_random_weights:
             self.problem = f"the model's answer makes no sense: {none}"
 
-    @property
-    def running(self) -> Running | None:
-        """The server's processes or container; None where it was not started, or was stopped."""
-        return self._running
-
-    def quiet(self) -> None:
-        """Between runs nobody takes what it prints."""
-        self.heard.pass_on(lambda _: None)
-
     def served(self, record: Record) -> None:
         """A run has its record: the first one has the server's start."""
         if SERVER_START in record.metrics:
@@ -201,17 +169,17 @@ class LiveServer:
 
     def ended(self) -> str | None:
         """How it ended, in words; None while it runs."""
-        if self._running is None:
+        if self.running is None:
             return "the server did not start"
-        found = self._running.wait(0)
+        found = self.running.wait(0)
         return None if found is None else f"the server ended: {_how(found)}"
 
     def close(self) -> None:
         """End its processes or container, and remove its folder. Safe to call twice."""
-        if self._running is not None:
-            self._running.stop()
-            self._running.close()
-            self._running = None
+        if self.running is not None:
+            self.running.stop()
+            self.running.close()
+            self.running = None
         workdir.remove(self._folder)
 
 
@@ -228,13 +196,7 @@ class Servers:
 
     def serving(self, job: Job) -> LiveServer | None:
         """The live server, where it is the one that a run wants and can be used; any other is stopped."""
-        live = self.live
-        if live is None:
-            return None
-        ended = live.ended()
-        if ended is not None:
-            self._progress.line(f"{live.name}: {ended}")
-        if ended is not None or live.problem is not None or not live.serves(job):
+        if self.live is not None and not self.live.serves(job):
             self.stop()
         return self.live
 
@@ -261,18 +223,6 @@ class Servers:
         live, self.live = self.live, None
         if live is not None:
             live.close()
-
-
-def clear_server(folder: Path) -> None:
-    """Remove what a killed collector left of a server's folder in that of a campaign."""
-    workdir.remove(folder / FOLDER)
-
-
-def _healthy(address: str, server: Server) -> bool:
-    """Whether the server says that it is ready."""
-    url = f"http://{address}:{server.port}"
-    page = pages.ask(url, server.health, limit=ANSWER_SECONDS, keyed=False)
-    return page.status == http.HTTPStatus.OK
 
 
 def _answers(address: str, server: Server) -> bool:

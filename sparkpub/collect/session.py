@@ -4,18 +4,14 @@ from contextlib import ExitStack
 from typing import Protocol
 
 from sparkpub.collect import station
-from sparkpub.collect.books import Books, Outcome, known_records
+from sparkpub.collect.books import Books, Outcome
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.declaring import declare, refuse_another_campaign
-from sparkpub.collect.gates import Say
-from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
 from sparkpub.collect.lock import folder_locked, locked
 from sparkpub.collect.machine import inventory
 from sparkpub.collect.obstacles import refuse_obstacles
-from sparkpub.collect.progress import Progress
-from sparkpub.collect.public import public
+from sparkpub.collect.progress import Progress, Say
 from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.store import Stored
@@ -29,36 +25,26 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
     line that would else be printed.
     """
     folder = choice.data / matrix.campaign
-    shown, redactor = public(matrix)
     with ExitStack() as stack:
-        stack.enter_context(locked(matrix.campaign, folder))
+        stack.enter_context(locked())
         stack.enter_context(folder_locked(folder))
         interruption = stack.enter_context(Interruption())
-        cleaned = station.tidied(folder, redactor)
-
-        records = known_records(folder)
-        refuse_another_campaign(shown, records, folder)
+        cleaned = station.tidied(matrix, folder)
         progress = Progress(matrix.campaign, say)
         stack.callback(progress.close)
-        committer = Committer(folder, choice.commit, choice.push, progress)
-        books = Books(matrix, shown, choice, records, committer, progress)
-        # Where the campaign is repeated on each machine, a collector on this one plans for itself.
-        own = inventory.machine_id() if matrix.machines == "replicate" else None
-        books.schedule([] if own is None else [own])
-        refuse_obstacles(matrix, books.todo)
 
-        progress.counts(len(books.wanted) - len(books.todo), len(books.wanted))
-        for line in (*cleaned, *declare(folder, shown)):
+        books = Books(matrix, choice, progress)
+        if matrix.machines == "replicate" and (own := inventory.machine_id()):
+            books.schedule([own])  # a collector on this machine plans for itself
+        refuse_obstacles(matrix, books.todo)
+        for line in cleaned:
             progress.line(line)
-        committer.catch_up()
+        books.begin()
         here = stack.enter_context(
-            station.opened(matrix, shown, folder, redactor, interruption, progress)
+            station.opened(matrix, folder, interruption, progress)
         )
         work(here, books, interruption)
-        stopped = None
-        if interruption.finish:
-            stopped = f"stopped by {interruption.reason}"
-        outcome = books.outcome(stopped)
+        outcome = books.outcome(interruption.stopped)
         progress.line(outcome.summary)
         return outcome
 

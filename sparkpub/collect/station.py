@@ -3,13 +3,13 @@
 A collection on this machine has one station; one that is spread over several machines has one on each of them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from sparkpub.collect import journal
+from sparkpub.collect import journal, server, workdir
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.gates import Gatekeeper, Passed
 from sparkpub.collect.interruption import Interruption
@@ -18,8 +18,9 @@ from sparkpub.collect.machine import cgroup, controls, inventory, nvml, processe
 from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress
+from sparkpub.collect.public import public
 from sparkpub.collect.run import Run
-from sparkpub.collect.server import LiveServer, Servers, clear_server
+from sparkpub.collect.server import LiveServer, Servers
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Gate, Machine
@@ -30,16 +31,17 @@ NotMeasured = Literal["skipped", "interrupted"]
 """Why a run has no record: a gate was not met and the matrix says skip, or nothing new may be started any more."""
 
 
-def tidied(folder: Path, redactor: Redactor) -> list[str]:
+def tidied(matrix: Matrix, folder: Path) -> list[str]:
     """Undo what a killed collector left on the machine (processes, mounts, containers, clocks), and record its run in
     the campaign's folder; says what was done."""
     said: list[str] = []
     for environment in ENVIRONMENTS.values():
         said += environment.reap()
     said += controls.restore_after_crash()
-    clear_server(folder)
+    workdir.remove(folder / server.FOLDER)
     if not folder.is_dir():
         return said
+    _, redactor = public(matrix)
     recovered = journal.recover(folder, redactor)
     if recovered is not None:
         run = recovered.record.run_id
@@ -49,12 +51,7 @@ def tidied(folder: Path, redactor: Redactor) -> list[str]:
 
 @contextmanager
 def opened(
-    matrix: Matrix,
-    shown: Matrix,
-    folder: Path,
-    redactor: Redactor,
-    interruption: Interruption,
-    progress: Progress,
+    matrix: Matrix, folder: Path, interruption: Interruption, progress: Progress
 ) -> Iterator["Station"]:
     """Set up this machine for a campaign, and put everything back. Records and evidence go into `folder`."""
     with ExitStack() as stack:
@@ -63,38 +60,25 @@ def opened(
         controlled = stack.enter_context(
             controls.applied(matrix.gates, gpus, why_no_gpu)
         )
-        for line in _not_set(controlled):
-            progress.line(line)
-        machine = inventory.facts(gpus, controlled)
+        for gate in controlled:
+            if not gate.met:
+                what = f"{gate.name} {gate.wanted} was not set: {gate.reason}"
+                progress.line(f"{what}; running anyway (recorded)")
         servers = Servers(folder, interruption, progress)
         stack.callback(servers.stop)
-        keeper = Gatekeeper(matrix.gates, why_no_gpu, folder.parent)
+        shown, redactor = public(matrix)
         yield Station(
             matrix,
             shown,
-            folder,
-            machine,
             redactor,
+            folder,
+            inventory.facts(gpus, controlled),
             interruption,
             progress,
-            keeper,
+            Gatekeeper(matrix.gates, why_no_gpu, folder.parent),
             controlled,
             servers,
         )
-
-
-def _not_set(controlled: Sequence[Gate]) -> list[str]:
-    """Clocks and power modes that the matrix asks for and the machine does not have, a line each."""
-    lines = []
-    for gate in controlled:
-        wanted = gate.wanted
-        if isinstance(wanted, float):
-            wanted = f"{wanted:g}"
-        if not gate.met:
-            lines.append(
-                f"{gate.name} {wanted} was not set: {gate.reason}; running anyway (recorded)"
-            )
-    return lines
 
 
 @dataclass
@@ -104,9 +88,9 @@ class Station:
     matrix: Matrix
     shown: Matrix
     """The matrix as records and campaign.json show it: without home folders and host names."""
+    redactor: Redactor
     folder: Path
     machine: Machine
-    redactor: Redactor
     interruption: Interruption
     progress: Progress
     keeper: Gatekeeper
@@ -158,31 +142,28 @@ class Station:
 
     def wait(self, job: Job, server: LiveServer | None) -> Passed | NotMeasured:
         """The gates before a run, or before its server starts; or why the run may not start."""
-
-        def waiting(text: str) -> None:
-            phase = text.partition(",")[0].partition(" (")[0]
-            self.progress.live(job.label, phase, text)
-
         ends = (job.last_ended, None if server is None else server.ready_at)
         last = max((moment for moment in ends if moment is not None), default=None)
         tree = None if server is None else server.tree
         with nvml.opened(job.gpus) as (gpus, _):
-            passed = self.keeper.passed(gpus, last, self.interruption, waiting, tree)
+            passed = self.keeper.passed(
+                gpus,
+                last,
+                self.interruption,
+                lambda phase, detail: self.progress.live(job.label, phase, detail),
+                tree,
+            )
         if passed.interrupted:
             return "interrupted"
-        return passed if self._may_run(job, passed) else "skipped"
-
-    def _may_run(self, job: Job, passed: Passed) -> bool:
-        """What the matrix says of a gate that is not known to hold: run, skip or stop."""
-        if not passed.unmet:
-            return True
         action, why = self.matrix.gates.on_unmet, passed.why_unmet
+        if not why:
+            return passed
         if action == "stop":
             remedy = "fix the machine, or set on_unmet: run or skip"
             what = f"stopped before {job.label}: {why}"
             raise CollectError(what, where="gates", remedy=remedy)
-        if action == "run":
-            self.progress.line(f"{job.label}: {why}; running anyway (recorded)")
-            return True
-        self.progress.line(f"{job.label}: skipped: {why}")
-        return False
+        if action == "skip":
+            self.progress.line(f"{job.label}: skipped: {why}")
+            return "skipped"
+        self.progress.line(f"{job.label}: {why}; running anyway (recorded)")
+        return passed

@@ -351,6 +351,8 @@ class Machine(Strict):
     governor: str | None = None
     """What sets the clock of the processors: `performance`, `powersave`."""
     clocks_locked_mhz: Amount | None = None
+    gpu_slowdown_celsius: float | None = None
+    """From where the driver slows the GPU down."""
 
 
 class Container(Strict):

@@ -8,7 +8,6 @@ import csv
 import functools
 import math
 import operator
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -31,11 +30,6 @@ processes_pss_gib
 COLUMNS: Mapping[str, str] = {name: unit_of(name) for name in _NAMES.split()}
 """Column to unit, in file order. `elapsed_seconds` counts from the launch of the run and starts below zero for
 baseline samples; counters of processes are whole numbers; throttle reasons are NVML's bit mask as hexadecimal."""
-
-GPU_COLUMNS = tuple(name for name in COLUMNS if name.startswith("gpu_"))
-"""What is read of each GPU. On a machine with several, each has these columns by itself: `gpu1_power_watt`."""
-USED = "gpus_used"
-"""The note that names the GPUs, as NVML counts them, which a run used on such a machine."""
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 """What shows a process some of a machine's GPUs."""
@@ -78,13 +72,7 @@ _SUMS = frozenset(
         "gpu_foreign_processes",
     ]
 )
-_OF_ONE_GPU = re.compile(r"^gpu\d+_")
 _MEANS = frozenset({"gpu_utilization_percent", "gpu_memory_utilization_percent"})
-
-
-def of_gpu(index: int, column: str) -> str:
-    """The name of a column for one GPU of several: `gpu1_power_watt`."""
-    return f"gpu{index}_{column.removeprefix('gpu_')}"
 
 
 def over_gpus(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -122,8 +110,7 @@ class Telemetry:
 
     def numbers(self, column: str) -> tuple[float | None, ...]:
         """A numeric column, None where a sensor gave nothing; empty where the file has no such column."""
-        known = _OF_ONE_GPU.sub("gpu_", column)
-        is_number = known in COLUMNS and known not in TEXT_COLUMNS
+        is_number = column in COLUMNS and column not in TEXT_COLUMNS
         texts = self.columns.get(column, ())
         return tuple([_number(text) if is_number else None for text in texts])
 
@@ -172,12 +159,6 @@ class Telemetry:
         """The last value of all."""
         timed = self.timed(column)
         return timed[-1][1] if timed else None
-
-    @property
-    def used(self) -> tuple[int, ...] | None:
-        """The GPUs that the run used, as NVML counts them; None on a machine with one."""
-        note = self.notes.get(USED)
-        return None if note is None else tuple(int(name) for name in note.split())
 
     def reason(self, column: str) -> str:
         """Why a column has no values."""

@@ -30,10 +30,9 @@ from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import of_all
-from sparkpub.site import manual, starter
-from sparkpub.site.figures import samples
+from sparkpub.site import manual, sources, starter
+from sparkpub.site.figures.telemetry import read as read_telemetry
 from sparkpub.site.proofreading import read_page
-from sparkpub.site.sources import page_text
 from tests.adversarial.mutations import LONGEST, damaged, with_other_values
 from tests.published import MEASURED
 
@@ -110,7 +109,7 @@ def _evidence(name: str, content: bytes, folder: Path) -> None:
         path.write_text(json.dumps(document))
     _reviewed(data)
     for path in record_paths(data / "h200"):
-        samples.read(read_record(path))
+        read_telemetry(read_record(path))
 
 
 def _campaign(_: str, content: bytes, folder: Path) -> None:
@@ -122,7 +121,7 @@ def _campaign(_: str, content: bytes, folder: Path) -> None:
 
 def _page(_: str, content: bytes, folder: Path) -> None:
     (folder / "p.md").write_bytes(content)
-    read_page(page_text(folder / "p.md", "p.md"), "p.md")
+    read_page(sources.read(folder / "p.md", "p.md"))
 
 
 def _claims(_: str, content: bytes, folder: Path) -> None:

@@ -10,7 +10,7 @@ from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
 from sparkpub.site import expressions
 from sparkpub.site.proofreading import read_page
 from sparkpub.site.prose import to_html
-from sparkpub.site.sources import bounded, page_text
+from sparkpub.site.sources import bounded, read, source_of
 
 
 def rendered(text: str) -> str:
@@ -64,7 +64,7 @@ def test_a_page_that_is_no_plain_text_is_refused(
     path = tmp_path / "p.md"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SiteError) as refused:
-        page_text(path, "p.md")
+        read(path, "p.md")
     assert said in refused.value.lines()[0]
 
 
@@ -72,9 +72,9 @@ def test_a_page_that_is_no_file_or_not_utf_8_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "latin.md").write_bytes(b"caf\xe9")
     with pytest.raises(SiteError, match="a device, pipe or socket and not a file"):
-        page_text(tmp_path / "pipe.md", "pipe.md")
+        read(tmp_path / "pipe.md", "pipe.md")
     with pytest.raises(SiteError, match="not UTF-8 at byte 3"):
-        page_text(tmp_path / "latin.md", "latin.md")
+        read(tmp_path / "latin.md", "latin.md")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_markdown_without_end_is_given_up(text: str, said: str) -> None:
 def test_lists_without_end_are_given_up() -> None:
     deep = "\n".join(" " * (4 * level) + "- a" for level in range(300))
     with pytest.raises(SparkpubError, match="nested too deep"):
-        read_page(deep, "p.md")
+        read_page(source_of(deep, "p.md"))
 
 
 def test_a_file_cannot_steer_the_terminal(

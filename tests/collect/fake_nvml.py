@@ -15,6 +15,7 @@ class FakeNvml:
 
     NVMLError = NVMLError
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
+    NVML_TEMPERATURE_THRESHOLD_SLOWDOWN = 1
 
     def __init__(self, *, spark: bool = False) -> None:
         unsupported = NVMLError("Not Supported")
@@ -33,6 +34,7 @@ class FakeNvml:
         self.power_limit: Any = unsupported if spark else 700_000
         self.name = "NVIDIA GB10" if spark else "NVIDIA H200"
         self.may_lock = True
+        self.slowdown: Any = unsupported if spark else 87
         self.power, self.energy, self.state = 100_000, 5_000_000, 8
         self.count = 1
         self.of_gpu: dict[int, dict[str, Any]] = {}
@@ -67,6 +69,7 @@ class FakeNvml:
             "nvmlDeviceGetCudaComputeCapability": (12, 1)
             if "GB10" in self.name
             else (9, 0),
+            "nvmlDeviceGetTemperatureThreshold": self.slowdown,
             "nvmlDeviceGetMigMode": NVMLError("Not Supported"),
             "nvmlDeviceGetEccMode": [1, 1],
             "nvmlSystemGetDriverVersion": "580.95.05",

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect.books import Books, Outcome, known_records
+from sparkpub.collect.books import Books, Outcome, headline, known_records
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.git import Committer
 from sparkpub.collect.progress import Progress
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
@@ -19,7 +18,7 @@ from sparkpub.record.record import (
     Moment,
     Record,
 )
-from sparkpub.record.store import Stored
+from sparkpub.record.store import Stored, to_json
 from tests.building import a_record
 from tests.collect.collecting import a_matrix
 
@@ -54,18 +53,17 @@ def books(
     **choice: Any,
 ) -> Books:
     progress = Progress("small", ([] if said is None else said).append)
-    declared = a_matrix() if matrix is None else matrix
-    kept = Books(
-        declared,
-        declared,
-        Choice(tmp_path, **({"commit": False} | choice)),
-        list(records),
-        Committer(tmp_path, False, False, progress),
-        progress,
-    )
+    chosen = Choice(tmp_path, commit=False, **choice)
+    for record in records:
+        write_record(tmp_path / "small", record)
+    kept = Books(matrix or a_matrix(), chosen, progress)
     kept.schedule(coverage.machines_of(records))
-    kept.progress.counts(0, len(kept.wanted))
     return kept
+
+
+def write_record(folder: Path, record: Record) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{record.stem}.json").write_text(to_json(record))
 
 
 # -- what it came to -------------------------------------------------------------------------------------
@@ -154,7 +152,7 @@ def test_the_pause_counts_from_the_last_run_of_this_machine(tmp_path: Path) -> N
     local = a_run(number=4, **ended("2026-11-20T12:00:00", "one"))
     kept = books(tmp_path, here, elsewhere, local, a_run(number=6))
     assert kept.job(RUN, "one").last_ended == datetime(2026, 11, 20, 10, tzinfo=UTC)
-    assert books(tmp_path, elsewhere).job(RUN, "one").last_ended is None
+    assert books(tmp_path / "other", elsewhere).job(RUN, "one").last_ended is None
 
 
 # -- repeats ---------------------------------------------------------------------------------------------
@@ -184,12 +182,10 @@ def test_what_stands_out_is_repeated_as_often_as_asked_for(tmp_path: Path) -> No
     runs = plan(matrix)
     found = one_in_ten()
     kept = books(tmp_path, *found, matrix=matrix)
-    expected = [(runs[9], found[9])]
-    assert list(kept.repeats()) == expected * 2
-    for left in (1, 0):
-        again = a_run(runs[9], number=2 + left, repeat_of=found[9].run_id)
-        kept.records.append(again)
-        assert list(kept.repeats()) == expected * left
+    expected = [(runs[9], found[9].run_id)]
+    for left in (2, 1, 0):
+        assert [(run, odd.run_id) for run, odd in kept.repeats()] == expected * left
+        kept.records.append(a_run(runs[9], 9 + left, repeat_of=found[9].run_id))
 
 
 @pytest.mark.parametrize(
@@ -221,56 +217,34 @@ def test_each_machine_of_a_replicated_campaign_is_judged_alone(tmp_path: Path) -
 # -- what is said ----------------------------------------------------------------------------------------
 
 
-def said_of(tmp_path: Path, record: Record) -> tuple[Books, list[str]]:
-    """The books after a run, and what they said of it."""
-    said: list[str] = []
-    kept = books(tmp_path, said=said)
-    kept.enter(Stored(record, tmp_path / "run.json"))
-    return kept, said
-
-
-def test_a_good_run_says_its_headline_and_how_long_it_took(tmp_path: Path) -> None:
-    kept, said = said_of(tmp_path, a_run(rate=1191.7, duration_seconds=65))
-    assert said == ["m/native/w 1: ok in 1m05s, output_throughput_tok_s 1191.7"]
-    assert (kept.measured, kept.failed, len(kept.records)) == (1, 0, 1)
-    nothing = a_run().model_copy(update={"metrics": {}})
-    _, said = said_of(tmp_path, nothing)
-    assert said == ["m/native/w 1: ok in 0s"]
-
-
 @pytest.mark.parametrize(
-    ("status", "failed"), [("failed", 1), ("timeout", 1), ("interrupted", 0)]
-)
-def test_a_run_that_went_wrong_says_why_and_counts_unless_it_was_interrupted(
-    tmp_path: Path, status: str, failed: int
-) -> None:
-    record = a_run(status=status, status_reason="it broke", duration_seconds=3)
-    kept, said = said_of(tmp_path, record)
-    assert said == [f"m/native/w 1: {status} in 3s: it broke"]
-    assert (kept.measured, kept.failed) == (1, failed)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
+    ("fields", "log", "words", "failed"),
     [
-        (b"loading\n  no such model \n\n  \n", "{log} ends: no such model"),
-        (b"\n  \n", "see {log}"),
-        (None, "see {log}"),
-        (b"x" * (1 << 14) + b"y" * 200, "{log} ends: " + "y" * 200),
+        ({"duration_seconds": 65}, None, "ok in 1m05s, output_throughput_tok_s 5", 0),
+        ({"metrics": {}}, None, "ok in 0s", 0),
+        ({"status": "interrupted"}, None, "interrupted in 0s: it broke", 0),
+        ({"status": "timeout"}, None, "timeout in 0s: it broke", 1),
+        (FAILED, b"loading\n  no such model \n\n", "{log} ends: no such model", 1),
+        (FAILED, b"\n  \n", "see {log}", 1),
+        (FAILED, b"x" * (1 << 14) + b"y" * 200, "{log} ends: " + "y" * 200, 1),
     ],
 )
-def test_the_last_words_of_a_log_are_said(
-    tmp_path: Path, content: bytes | None, words: str
+def test_a_run_says_what_it_came_to_and_counts(
+    tmp_path: Path, fields: dict[str, Any], log: bytes | None, words: str, failed: int
 ) -> None:
-    log = tmp_path / "small" / "a.log"
-    log.parent.mkdir()
-    if content is not None:
-        log.write_bytes(content)
+    said: list[str] = []
+    kept = books(tmp_path, said=said)
     evidence = Evidence(role="log", path="a.log", sha256="0" * 64, bytes=1)
-    record = a_run(**FAILED, evidence=(evidence,))
-    _, said = said_of(tmp_path, record)
-    expected = words.format(log=log)
-    assert said == [f"m/native/w 1: failed in 0s: exit status 7; {expected}"]
+    path = tmp_path / "small" / "a.log"
+    if log is not None:
+        path.parent.mkdir()
+        path.write_bytes(log)
+        fields = fields | {"evidence": (evidence,)}
+        words = f"failed in 0s: exit status 7; {words.format(log=path)}"
+    record = a_run().model_copy(update={"status_reason": "it broke"} | fields)
+    kept.keep(None, Stored(record, tmp_path / "run.json"))
+    assert said == [f"m/native/w 1: {words}"]
+    assert (kept.measured, kept.failed, len(kept.records)) == (1, failed, 1)
 
 
 # -- the loop over them ----------------------------------------------------------------------------------
@@ -311,3 +285,11 @@ def test_what_stands_out_is_repeated_at_the_end_and_once(tmp_path: Path) -> None
     kept = books(tmp_path, *odd, matrix=repeating())
     assert looped(kept, 5.1) == [(10, 1, odd[9].run_id)]
     assert kept.outcome(None).left == 0
+
+
+def test_the_headline_is_what_the_workload_measured_and_not_its_weights() -> None:
+    sizes = {"weights_gib": 14.0, "kv_cache_gib": 3.0}
+    answers = {"ttft_p50_ms": 80.0, "output_throughput_tok_s": 60.0}
+    assert headline(a_record(sizes | answers)) == "ttft_p50_ms"
+    assert headline(a_record(sizes)) == "kv_cache_gib"
+    assert headline(a_record({"weights_gib": 14})) == ""

@@ -73,7 +73,7 @@ def test_plan_prints_order_state_and_estimate_and_starts_nothing(
     assert [item["state"] for item in document["runs"]] == ["done", "missing"]
     assert document["estimate_seconds"] >= 0
     text = sparkpub("plan", matrix_file, "--data", tmp_path).stdout
-    assert "m/native/w  iteration 2  to do" in text
+    assert "m/native/w  iteration 2  missing" in text
     assert "2 runs, 1 to do" in text
 
 
@@ -95,17 +95,14 @@ def test_the_estimate_is_arithmetic() -> None:
     assert estimate(matrix, [], plan(matrix)) is None
 
 
-def test_a_long_plan_is_shown_in_part_and_its_gates_in_words(tmp_path: Path) -> None:
+def test_a_long_plan_is_shown_in_part_and_its_gates_by_their_keys(
+    tmp_path: Path,
+) -> None:
     gates = OPEN_GATES | {"cooldown": "5m", "max_cpu_percent": 10, "max_wait": "30m"}
     said = plan_lines(a_matrix(iterations=SHOWN + 3, gates=gates), tmp_path)
-    assert said[2] == (
-        "before each run: a pause of 5m00s, processors at most 10 % busy; after 30m00s, run anyway"
-    )
-    assert "0.0" not in said[2]
+    assert said[2].startswith("gates: cooldown 5m00s, max_wait 30m00s, max_cpu_percent")
     assert sum("iteration" in line for line in said) == SHOWN
     assert said[-2].strip() == "and 3 more, which --json lists"
-    nothing = plan_lines(a_matrix(), tmp_path)[2]
-    assert nothing == "before each run: nothing is waited for"
 
 
 def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:
@@ -170,16 +167,7 @@ def test_doctor_runs_each_cell_once_and_keeps_nothing(tmp_path: Path) -> None:
     said = process("doctor", file, "--data", tmp_path, "--smoke", "--json")
     assert said.returncode == 1
     checks = {item["name"]: item for item in json.loads(said.stdout)["checks"]}
-    assert (
-        len(
-            [
-                name
-                for name in (item["name"] for item in json.loads(said.stdout)["checks"])
-                if "smoke" in name
-            ]
-        )
-        == 2
-    )
+    assert sum("smoke" in name for name in checks) == 2
     assert checks["smoke m/native/good"]["state"] == "ok"
     assert checks["smoke m/native/bad"]["state"] == "missing"
     assert "exit status 4" in checks["smoke m/native/bad"]["detail"]
@@ -232,4 +220,4 @@ def test_a_terminal_that_cannot_redraw_gets_plain_lines(
     shown.live("m/native/w 1", "running", "1s")
     shown.live("m/native/w 1", "running", "2s")
     shown.close()
-    assert terminal.text[10:] == "[0/0] m/native/w 1: running, 1s\n"
+    assert terminal.text[10:] == "[0/0] m/native/w 1: running 1s\n"

@@ -170,13 +170,13 @@ def test_runs_that_no_commit_has_are_counted_in_the_last_line_and_the_exit_statu
     outcome = run(a_matrix(), data, commit=True)
     assert outcome.exit_code == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    assert "2 runs measured, 0 failed, 0 to do; 2 runs not committed" in last
+    assert "2 runs measured, 0 failed, 0 to do; 3 commits could not be made" in last
     assert commits(repository) == ["Begin"]
     # A collection with nothing to measure counts those of an earlier one, and tries no more than twice.
     asked = len((repository / ".git" / "hooks-processes").read_text().split())
     outcome = run(a_matrix(), data, commit=True)
     assert outcome.uncommitted is not None
-    assert "2 runs not committed" in outcome.uncommitted
+    assert "3 commits could not" in outcome.uncommitted
     tries = (repository / ".git" / "hooks-processes").read_text().split()
     assert len(tries) - asked == 2
     refusing.unlink()
@@ -317,7 +317,7 @@ def test_nothing_is_committed_to_a_detached_head(
     outcome = run(a_matrix(), data, commit=True)
     assert (outcome.measured, outcome.exit_code) == (2, 1)
     assert outcome.uncommitted is not None
-    assert "2 runs not committed" in outcome.uncommitted
+    assert "3 commits could not" in outcome.uncommitted
     said = capsys.readouterr().out
     assert said.index("git: HEAD is detached") < said.index("ok in")
     assert commits(repository) == ["Begin"]

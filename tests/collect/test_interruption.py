@@ -248,7 +248,7 @@ def test_two_collectors_share_neither_a_machine_nor_a_campaign(
         with a_collector(tmp_path, a_matrix(LONG)) as second:
             _, err = second.communicate(timeout=LIMIT)
         assert second.returncode == 1
-        why = f"process {collector.pid} of "
+        why = f"process {collector.pid}, campaign small"
         if own_notes:
             why = "another collector writes to this campaign"
         assert why in err

@@ -12,7 +12,7 @@ from sparkpub.collect import journal
 from sparkpub.collect.journal import DRAFT, FOLDER, WORK, Log
 from sparkpub.collect.run import Run
 from sparkpub.record.errors import CollectError
-from sparkpub.record.record import Observed, Record
+from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import file_sha256, read_record
 from tests.building import a_record
@@ -58,31 +58,12 @@ def test_a_run_that_has_its_record_is_never_overwritten_as_interrupted(
     assert not place.exists()
 
 
-def test_a_record_that_nobody_could_read_again_is_written_without_what_the_run_said(
-    folder: Path,
-) -> None:
-    """A server said that its model has 1e308 bytes: every later command stopped at the record, which was committed."""
-    draft = a_draft()
-    begun(folder, draft)
-    too_much = Observed.model_construct(weight_bytes=int(1e308))
-    found = {"status": "ok", "status_reason": None, "observed": too_much}
-    stored = journal.finish(folder, draft.model_copy(update=found))
-    record = read_record(stored.path).record
-    assert record == stored.record
-    assert (record.status, record.metrics) == ("invalid", {})
-    assert record.status_reason == (
-        "its record could not be read again: a number with 309 digits"
-    )
-
-
 @pytest.mark.parametrize(
-    "content", [None, "a pipe", "", '{"run_id": "tor', '{"schema_version": 99}']
+    "content", [None, "", '{"run_id": "tor', '{"schema_version": 99}']
 )
 def test_a_torn_draft_is_no_run(folder: Path, content: str | None) -> None:
     (folder / FOLDER / WORK).mkdir(parents=True)
-    if content == "a pipe":
-        os.mkfifo(folder / FOLDER / DRAFT)
-    elif content is not None:
+    if content is not None:
         (folder / FOLDER / DRAFT).write_text(content)
     assert journal.recover(folder, Redactor()) is None
     assert not (folder / FOLDER).exists()
@@ -231,24 +212,6 @@ def test_a_folder_that_a_command_linked_is_not_entered(
     assert done.evidence == ()
 
 
-@pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_an_output_is_what_the_command_wrote_and_nothing_in_its_place(
-    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where it was exchanged after it was looked at."""
-    place = begun(folder)
-    report, other = place / WORK / "report.json", place / WORK / "other.json"
-    monkeypatch.setattr(Path, "is_file", lambda path: path == report)
-    monkeypatch.setattr(Path, "is_symlink", lambda _: False)
-    if kind == "pipe":
-        os.mkfifo(report)
-    else:
-        other.write_text("{}")
-        report.symlink_to(other)
-    done = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
-    assert done.unavailable["report"] == "the command did not write it"
-
-
 @pytest.mark.parametrize("place", ["watching", "sealing", "recording"])
 def test_an_error_of_our_own_never_loses_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
@@ -331,23 +294,14 @@ def test_a_log_ends_where_it_could_not_be_written_and_the_command_is_read_on(
     assert (tmp_path / "log").stat().st_size == 2 << 20
 
 
-def test_two_writers_keep_their_lines_apart(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log", begins="go", ends="over")
-    log.write(b"client o")
-    log.write_served(b"server go over\nserver t")
-    assert (log.began, log.ended) == (
-        None,
-        None,
-    )  # the command's words count, not the server's
-    log.write(b"ne\n")
-    log.write_served(b"wo")
-    log.write(b"client go over")
-    log.close()
-    assert (
-        tmp_path / "log"
-    ).read_text() == "server go over\nclient one\nserver two\nclient go over"
-    assert log.began is not None
-    assert log.ended is not None
+def test_what_the_server_printed_stands_before_what_the_command_did(
+    folder: Path,
+) -> None:
+    place = begun(folder)
+    (place / journal.SERVER_LOG).write_text("ready\n")
+    (place / journal.LOG).write_text("rate 5\n")
+    done = journal.seal(place, folder, "stem", {}, Redactor())
+    assert done.content["log"] == b"ready\nrate 5\n"
 
 
 def test_a_log_says_when_the_measurement_began_and_ended(

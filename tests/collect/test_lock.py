@@ -1,11 +1,8 @@
-"""One collector at a time, whoever runs it, and nothing that somebody else laid in its way."""
+"""One collector at a time, whoever runs it."""
 
 import os
-import pwd
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,133 +10,81 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect import lock, state
+from sparkpub.collect.progress import Progress
 from sparkpub.record.errors import CollectError
 
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 HOLDING = """
 import os, sys
-from pathlib import Path
 from sparkpub.collect import lock
 os.setuid(int(sys.argv[1]))
-with lock.locked("of-another", Path("/")):
+with lock.locked():
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
 @contextmanager
-def held_by(user: int) -> Iterator["subprocess.Popen[str]"]:
-    """A process of another user that holds the lock."""
+def held_by(user: int) -> Iterator[None]:
+    """A process of another user holds the lock."""
     argv = [sys.executable, "-c", HOLDING, str(user)]
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
-        yield process
+        yield
 
 
 @AS_ROOT
 @pytest.mark.parametrize("user", [0, NOBODY])
-def test_root_and_a_user_share_one_lock(
-    own_state: Path, tmp_path: Path, user: int
-) -> None:
+def test_root_and_a_user_share_one_lock(own_state: Path, user: int) -> None:
     own_state.mkdir()
     with (
-        held_by(user) as other,
-        pytest.raises(CollectError) as refused,
-        lock.locked("c", tmp_path),
+        held_by(user),
+        pytest.raises(CollectError, match="runs on this machine"),
+        lock.locked(),
     ):
         pass
-    name = pwd.getpwuid(user).pw_name
-    said = f"another collector runs on this machine: process {other.pid} of {name}, campaign of-another"
-    assert refused.value.what == said
-    with lock.locked("c", tmp_path):
+    with lock.locked():
         pass
 
 
 def test_without_a_state_folder_of_ones_own_the_machine_has_one_lock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own = lock.name()
+    assert lock.name() != lock.NAME
     monkeypatch.delenv(state.VARIABLE)
-    whoever = []
-    for user in (0, NOBODY):
-        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
-        whoever.append(lock.name())
-    assert whoever == [lock.NAME, lock.NAME]
-    assert own != lock.NAME
+    assert lock.name() == lock.NAME
 
 
-def test_the_lock_says_who_has_it_and_is_free_afterwards(
-    own_state: Path, tmp_path: Path
-) -> None:
-    assert lock.holder() is None
-    with lock.locked("c", tmp_path):
-        state.write(state.NOTE, '{"run": "m/native/w 1", "campaign": "other"}')
-        assert lock.holder() == {
-            "run": "m/native/w 1",
-            "campaign": "c",
-            "folder": str(tmp_path),
-            "pid": os.getpid(),
-            "user": pwd.getpwuid(os.geteuid()).pw_name,
-        }
-    assert lock.holder() is None
-    assert own_state.stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize("answer", [b"", b"[1]", b'{"campaign": "a\\u001bb"}'])
-def test_somebody_else_with_the_name_is_named_whatever_he_says(
-    own_state: Path, tmp_path: Path, answer: bytes
-) -> None:
-    with squatting() as other:
-
-        def answering() -> None:
-            asking, _ = other.accept()
-            with asking:
-                asking.sendall(answer)
-
-        threading.Thread(target=answering, daemon=True).start()
-        with pytest.raises(CollectError) as refused, lock.locked("c", tmp_path):
+def test_who_collects_is_said(own_state: Path) -> None:
+    assert state.current() is None
+    with lock.locked():
+        progress = Progress("other", lambda _: None)
+        with pytest.raises(CollectError) as refused, lock.locked():
             pass
-    said = f"process {os.getpid()} of {pwd.getpwuid(os.geteuid()).pw_name}, campaign unknown"
-    assert refused.value.what.endswith(said)
-
-
-@contextmanager
-def squatting() -> Iterator[socket.socket]:
-    """A socket of somebody else with the lock's name."""
-    with socket.socket(socket.AF_UNIX, lock.KIND) as other:
-        other.bind(f"\0{lock.name()}")
-        other.listen()
-        yield other
+        who = f"process {os.getpid()}, campaign other"
+        assert refused.value.what.endswith(who)
+        progress.close()
+    assert state.current() is None
+    assert own_state.stat().st_mode & 0o777 == 0o700
+    state.write(state.NOTE, {"owner": "another boot:1:2:3", "pid": 1})
+    assert state.current() is None  # a killed collector left it
 
 
 def test_a_folder_is_one_collectors_at_a_time_and_left_as_it_was(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "data" / "small"
-    with lock.folder_locked(folder):
-        assert (folder / lock.FILE).stat().st_mode & 0o777 == 0o600
-        with pytest.raises(CollectError), lock.folder_locked(folder):
-            pass
-    assert not folder.parent.exists()
-    folder.mkdir(parents=True)
-    (folder / lock.FILE).touch(0o600)  # of a collector that was killed
+    with (
+        lock.folder_locked(folder),
+        pytest.raises(CollectError, match="writes to this campaign"),
+        lock.folder_locked(folder),
+    ):
+        pass
+    assert not folder.exists()
     with lock.folder_locked(folder):
         (folder / "campaign.json").touch()
     assert [path.name for path in folder.iterdir()] == ["campaign.json"]
-
-
-def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.write_text("mine")
-    (tmp_path / lock.FILE).symlink_to(other)
-    with (
-        pytest.raises(CollectError, match="cannot be locked"),
-        lock.folder_locked(tmp_path),
-    ):
-        pass
-    assert other.read_text() == "mine"
-    assert (tmp_path / lock.FILE).is_symlink()

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -115,35 +114,6 @@ def test_a_server_that_gives_none_is_said(pages: Any, status: int, words: str) -
         quick.look("http://")
 
 
-def test_an_address_without_a_server_leads_to_the_one_that_runs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """No key goes to a server that nobody named, and a web page at a usual port is no server."""
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    wrong = "http://127.0.0.1:9"
-    with serving(Served(VLLM)) as server, serving(Served({})) as page:
-        ports = [urlsplit(running.url).port for running in (server, page)]
-        monkeypatch.setattr(quick, "USUAL_PORTS", (9, *ports))
-        with pytest.raises(UsageError) as raised:
-            quick.look(wrong)
-        with serving(Served(OLLAMA)) as second:
-            monkeypatch.setattr(
-                quick, "USUAL_PORTS", (ports[0], urlsplit(second.url).port)
-            )
-            with pytest.raises(UsageError) as both:
-                quick.look(wrong)
-    said = raised.value.lines()[0]
-    assert said.startswith(f"no server answers at {wrong}/v1/models (")
-    assert said.endswith(
-        f"; this machine has a server elsewhere: sparkpub quick localhost:{ports[0]}"
-    )
-    assert both.value.lines()[0].endswith(
-        f"; this machine has a server elsewhere: sparkpub quick localhost:{ports[0]}"
-        f" or sparkpub quick localhost:{urlsplit(second.url).port}"
-    )
-    assert not any(running.keys_sent for running in (server, page, second))
-
-
 def test_a_page_that_cannot_be_built_is_said_before_anything_is_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -189,10 +159,9 @@ def test_prompts_fit_into_the_context() -> None:
     small = {"settings": {"max_model_len": "1024"}}
     found = a_found(identity=small)
     assert quick.fitting(found, Wanted()) == [512]
-    assert found.left_out(Wanted()) == (
-        "prompts of 2,048 tokens are left out: with 128 of an answer they exceed the context"
-    )
-    assert a_found().left_out(Wanted()) is None
+    said = quick.left_out(found, Wanted())
+    assert said == "too long for the context: prompts of 2,048 tokens"
+    assert quick.left_out(a_found(), Wanted()) == ""
     none = {"settings": {"max_model_len": "256"}}
     with pytest.raises(
         UsageError, match="no prompt fits: the server's context has 256"

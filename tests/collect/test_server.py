@@ -22,7 +22,6 @@ from sparkpub.collect.machine.nvml import Gpus
 from sparkpub.collect.machine.processes import marked
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.sampler import Sampler
-from sparkpub.collect.server import Heard
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.record.record import Record
@@ -314,24 +313,6 @@ def test_ctrl_c_while_the_server_starts_leaves_no_record(
     assert not (tmp_path / "small" / server.FOLDER).exists()
 
 
-def test_what_a_server_prints_at_its_start_is_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(server, "KEPT", 10)
-    heard = Heard()
-    for chunk in (b"abc", b"defg", b"hij", b"klmno"):
-        heard.write(chunk)
-    assert (
-        heard.start()
-        == b"abcde\n[sparkpub: 5 bytes cut here: what a server prints at its start is capped]\nklmno\n"
-    )
-    later: list[bytes] = []
-    heard.pass_on(later.append)
-    heard.write(b"run")
-    assert later == [b"run"]
-    assert Heard().start() == b""
-
-
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
     fake = FakeNvml()
@@ -400,16 +381,18 @@ def test_gates_do_not_wait_for_the_server_to_go(
         | {"exclusive_gpu": True, "min_free_memory_percent": 90, "max_wait": 0.05}
     )
 
-    def passed(tree: ProcessTree | None) -> tuple[str, ...]:
+    def unmet_with(tree: ProcessTree | None) -> str:
         with Interruption() as interruption:
             keeper = Gatekeeper(wanted, "", tmp_path)
-            return keeper.passed(Gpus(), None, interruption, lambda _: None, tree).unmet
+            passed = keeper.passed(Gpus(), None, interruption, lambda *_: None, tree)
+        return passed.why_unmet
 
     driver.pids = [os.getpid(), 2**22 + 1]
-    assert passed(None) == ("min_free_memory_percent", "exclusive_gpu")
-    assert passed(ProcessTree(os.getpid())) == ()
+    both = "gate not met: min_free_memory_percent, exclusive_gpu"
+    assert unmet_with(None) == both
+    assert unmet_with(ProcessTree(os.getpid())) == ""
     driver.pids = [os.getpid(), os.getppid()]
-    assert passed(ProcessTree(os.getpid())) == ("exclusive_gpu",)
+    assert unmet_with(ProcessTree(os.getpid())) == "gate not met: exclusive_gpu"
 
 
 @pytest.fixture

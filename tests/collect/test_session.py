@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect import journal, state
-from sparkpub.collect.books import headline
 from sparkpub.collect.choice import Choice, axes
 from sparkpub.collect.overview import plan_document
 from sparkpub.collect.session import collect
@@ -71,7 +70,7 @@ def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("colour=red", "axis=value"),
-        ("iteration=9", "1 to 2"),
+        ("iteration=9", "there are: 1, 2"),
     ],
 )
 def test_a_wrong_only_says_what_there_is(text: str, words: str) -> None:
@@ -325,27 +324,3 @@ def test_what_was_torn_or_half_sealed_when_the_collector_died_is_made_whole(
         "report",
     }
     assert list(folder.glob(".*")) == []
-
-
-def test_the_headline_is_what_the_workload_measured_and_not_its_weights_or_a_sensor() -> (
-    None
-):
-    energy = (
-        a_record({"gpu_energy_joule": 5})
-        .metrics["gpu_energy_joule"]
-        .model_copy(update={"source": "sampler"})
-    )
-    report = a_record(
-        {
-            "weights_gib": 14,
-            "kv_cache_gib": 3,
-            "ttft_p50_ms": 80,
-            "output_throughput_tok_s": 60,
-        }
-    )
-    silent = a_record({"weights_gib": 14}).model_copy(
-        update={"metrics": {"gpu_energy_joule": energy}}
-    )
-    assert headline(report) == "ttft_p50_ms"
-    assert headline(a_record({"weights_gib": 14, "kv_cache_gib": 3})) == "kv_cache_gib"
-    assert headline(silent) == ""

@@ -5,7 +5,6 @@ run, see `pulled`. Containers are labelled with their collector, so that only or
 """
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -28,6 +27,7 @@ from sparkpub.collect.environments.base import (
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import end
 from sparkpub.collect.machine.tree import ProcessTree
+from sparkpub.collect.workdir import SHARED
 from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import DockerOptions, Place
 from sparkpub.record.errors import CollectError
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
 ANSWER_SECONDS = 10
 """How long the engine may take to answer a question. One that is frozen must not hold a campaign for long."""
-ENDING_SECONDS = 5
-"""How long the engine may take to notice that a container's processes are gone."""
 CREATE_SECONDS = 180
 """How long it may take to create and start a container, for which it may have to unpack an image."""
 
@@ -64,7 +62,8 @@ class Docker(Environment):
                     what = f"the engine at {address} may be on another machine"
                     remedy = "point DOCKER_HOST at a socket of this machine: sensors are read here"
                     found.append(Obstacle(what, remedy))
-                found += _gpu_obstacles(client, options)
+                if options.gpus is not None:
+                    found += _gpu_obstacles(client)
                 _image(client, options.image)
         except CollectError as error:
             found.append(Obstacle(error.what, error.remedy))
@@ -110,9 +109,9 @@ class Docker(Environment):
             container = client.containers.create(
                 image.id, list(argv), **create_arguments(options, launch, variables)
             )
-            undo.callback(_discard, client, container)
-            admitted = workdir.share(launch.workdir)
-            run = DockerRun(client, container, launch, argv, options.image, admitted)
+            undo.callback(_removed, container)
+            workdir.share(launch.workdir)
+            run = DockerRun(client, container, launch, argv, options.image)
             undo.pop_all()
             return run
 
@@ -141,11 +140,10 @@ class DockerRun:
         launch: Launch,
         argv: Sequence[str],
         image: str,
-        admitted: str,
     ) -> None:
         self.argv = tuple(argv)
         self.isolation = Isolation(
-            control_group="the engine's, for this container", work_folder=admitted
+            control_group="the engine's, for this container", work_folder=SHARED
         )
         self._client, self._container, self._image = client, container, image
         self._exit: Exit | None = None
@@ -181,7 +179,7 @@ class DockerRun:
         """As the engine has them now; None where it does not answer."""
         try:
             self._container.reload()
-            return _facts(self._client, self._container, self._image, False, None)
+            return _facts(self._client, self._container, self._image)
         except _failures():
             return None
 
@@ -198,48 +196,36 @@ class DockerRun:
         if self._exit is not None:
             return self._exit
         self._stopping = True
+        why, patience = "the container did not end after SIGKILL", 30
         try:
             self._container.stop(timeout=round(grace))
         except _failures() as error:
+            why, patience = f"ended without the engine: {_explained(error)}", 5
             end(self._tree.pids(), signal.SIGKILL)
-            ended = self.wait(ENDING_SECONDS)
-            return ended or Exit(
-                -signal.SIGKILL, f"ended without the engine: {_explained(error)}"
-            )
-        return self.wait(30) or Exit(
-            -signal.SIGKILL, "the container did not end after SIGKILL"
-        )
+        return self.wait(patience) or Exit(-signal.SIGKILL, why)
 
     def close(self) -> None:
         """Remove the container. Safe to call twice."""
-        try:
-            with suppress(*_failures()):
-                self._container.remove(force=True, v=True)
-        finally:
-            self._client.close()
+        _removed(self._container)
+        self._client.close()
 
     def _inspected(self) -> Exit:
         """Exit status, out-of-memory flag and error as the engine keeps them. One that is being stopped ends its
         containers, and may no longer answer then."""
         try:
             self._container.reload()
-            ended = self._container.attrs["State"]
-            if ended.get("Running"):
-                return Exit(
-                    -signal.SIGKILL,
-                    "the engine lost the container: it was stopped or restarted during the run",
-                )
-            oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
-            facts = _facts(self._client, self._container, self._image, oom, said)
+            facts = _facts(self._client, self._container, self._image)
         except _failures() as error:
-            return Exit(
-                -signal.SIGKILL, f"the engine lost the container: {_explained(error)}"
-            )
-        reason = said or ("out of memory: ended by the kernel" if oom else None)
-        code, limit = (
-            int(ended["ExitCode"]),
-            self._container.attrs["HostConfig"].get("Memory"),
-        )
+            lost = f"the engine lost the container: {_explained(error)}"
+            return Exit(-signal.SIGKILL, lost)
+        ended = self._container.attrs["State"]
+        if ended.get("Running"):
+            lost = "the engine lost the container: it was stopped or restarted during the run"
+            return Exit(-signal.SIGKILL, lost)
+        code, reason = int(ended["ExitCode"]), facts.error
+        limit = self._container.attrs["HostConfig"].get("Memory")
+        if facts.oom_killed:
+            reason = reason or "out of memory: ended by the kernel"
         if code == 137 and limit and not (reason or self._stopping):
             reason = f"killed at a limit of {limit / 2**30:.3g} GiB: out of memory, though the engine did not note it"
         return Exit(code, reason, facts)
@@ -271,11 +257,10 @@ def _engine(
         yield client
 
 
-def _discard(client: "DockerClient", container: "DockerContainer") -> None:
-    """Leave nothing of a container that did not start."""
-    client.api.timeout = ANSWER_SECONDS
+def _removed(container: "DockerContainer") -> None:
+    """Leave nothing of a container; safe to call twice."""
     with suppress(*_failures()):
-        container.remove(force=True)
+        container.remove(force=True, v=True)
 
 
 def create_arguments(
@@ -322,9 +307,7 @@ def create_arguments(
 
 def _limit(size: int | str | None) -> int | str | None:
     """A limit of memory as the engine takes it, where -1 is none."""
-    if size == "unlimited":
-        return -1
-    return size
+    return -1 if size == "unlimited" else size
 
 
 def _network(options: DockerOptions, launch: Launch) -> dict[str, str]:
@@ -355,24 +338,20 @@ def address_of(attributes: Mapping[str, Any]) -> str:
 def _device_requests(options: DockerOptions) -> list[Any]:
     from docker.types import DeviceRequest  # noqa: PLC0415
 
-    requests = []
-    if options.gpus == ():
-        return []
-    if isinstance(options.gpus, tuple):
-        requests.append(
-            DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]])
-        )
-    elif options.gpus == "all" and os.environ.get(VISIBLE):
+    gpus: Any = options.gpus
+    if gpus == "all" and os.environ.get(VISIBLE):
         # The collector was given some of the machine's GPUs, and measures no other.
-        visible = os.environ[VISIBLE].split(",")
-        requests.append(DeviceRequest(device_ids=visible, capabilities=[["gpu"]]))
-    elif options.gpus is not None:
-        count = -1 if options.gpus == "all" else options.gpus
-        requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
+        gpus = os.environ[VISIBLE].split(",")
+    asked: list[dict[str, Any]] = []
+    if isinstance(gpus, tuple | list) and gpus:
+        asked.append({"device_ids": list(gpus), "capabilities": [["gpu"]]})
+    elif isinstance(gpus, int | str):
+        count = -1 if gpus == "all" else gpus
+        asked.append({"count": count, "capabilities": [["gpu"]]})
     cdi = [device for device in options.devices if not device.startswith("/")]
     if cdi:
-        requests.append(DeviceRequest(driver="cdi", device_ids=cdi))
-    return requests
+        asked.append({"driver": "cdi", "device_ids": cdi})
+    return [DeviceRequest(**request) for request in asked]
 
 
 def _client() -> "DockerClient":
@@ -436,14 +415,9 @@ def _image(client: "DockerClient", name: str) -> Any:
         ) from None
 
 
-def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obstacle]:
+def _gpu_obstacles(client: "DockerClient") -> list[Obstacle]:
     """Podman's API accepts GPU requests and ignores them; Docker needs the toolkit's runtime or CDI."""
-    if options.gpus is None:
-        return []
-    if any(
-        "podman" in str(part.get("Name", "")).lower()
-        for part in client.version().get("Components", [])
-    ):
+    if _podman(_parts(client.version())):
         remedy = "ask by CDI name instead: devices: [nvidia.com/gpu=all]"
         return [Obstacle("Podman ignores gpus: without a word", remedy)]
     info = client.info()
@@ -453,53 +427,52 @@ def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obsta
     return [Obstacle("the engine has no NVIDIA runtime", remedy)]
 
 
+def _parts(version: Mapping[str, Any]) -> dict[str, str]:
+    """The versions of an engine's components, by their names."""
+    listed = version.get("Components", [])
+    return {str(part.get("Name")): str(part.get("Version")) for part in listed}
+
+
+def _podman(parts: Mapping[str, str]) -> str | None:
+    """The component that is Podman's; None where there is none."""
+    return next((name for name in parts if "podman" in name.lower()), None)
+
+
 def _facts(
-    client: "DockerClient",
-    container: "DockerContainer",
-    image: str,
-    oom: bool,
-    error: str | None,
+    client: "DockerClient", container: "DockerContainer", image: str
 ) -> Container:
     """What really ran, in the engine's words."""
     version, info = client.version(), client.info()
-    attributes = container.attrs
+    attributes, parts = container.attrs, _parts(version)
     image_id = str(attributes["Image"])
-    parts = {str(part.get("Name", "")): part for part in version.get("Components", [])}
     runtime = attributes["HostConfig"].get("Runtime") or info.get("DefaultRuntime")
+    component = "runc" if runtime == "io.containerd.runc.v2" else runtime
+    toolkit = parts.get("nvidia-container-toolkit") or _toolkit_version()
     return Container(
-        engine=next((name for name in parts if "podman" in name.lower()), "docker"),
+        engine=_podman(parts) or "docker",
         engine_version=version.get("Version"),
         api_version=client.api.api_version,
         runtime=runtime,
-        runtime_version=_version_of(parts, runtime),
-        toolkit_version=_version_of(parts, "nvidia-container-toolkit")
-        or _toolkit_version(),
+        runtime_version=parts.get(component or ""),
+        toolkit_version=toolkit,
         cgroup_driver=info.get("CgroupDriver"),
         cgroup_version=info.get("CgroupVersion"),
         image=image,
         image_id=image_id,
         digests=tuple(client.images.get(image_id).attrs.get("RepoDigests") or ()),
-        oom_killed=oom,
-        error=error,
+        oom_killed=bool(attributes["State"].get("OOMKilled")),
+        error=attributes["State"].get("Error") or None,
     )
-
-
-def _version_of(parts: Mapping[str, Mapping[str, Any]], name: str | None) -> str | None:
-    found = parts.get("runc" if name == "io.containerd.runc.v2" else name or "")
-    return None if found is None else str(found.get("Version"))
 
 
 def _toolkit_version() -> str | None:
     """The version of nvidia-container-toolkit on this machine; None where it is not installed."""
-    tool = shutil.which("nvidia-ctk")
-    if tool is None:
-        return None
-    said = subprocess.run(
-        [tool, "--version"], capture_output=True, text=True, check=False, timeout=10
-    )
-    if said.returncode != 0 or not said.stdout:
-        return None
-    return said.stdout.splitlines()[0].rpartition(" ")[2]
+    with suppress(OSError):
+        argv = ["nvidia-ctk", "--version"]
+        said = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if said.returncode == 0 and said.stdout:
+            return said.stdout.splitlines()[0].rpartition(" ")[2]
+    return None
 
 
 def _pump(stream: Any, log: Callable[[bytes], object]) -> None:
@@ -522,16 +495,13 @@ def _explained(error: BaseException) -> str:
     """An engine's error in one line: its own words, else those of what went wrong below the library."""
     text = getattr(error, "explanation", None)
     while not text:
-        inner = [
-            part
-            for part in (error.__cause__, *error.args, error.__context__)
-            if isinstance(part, BaseException)
-        ]
-        if not inner:
+        below = (error.__cause__, *error.args, error.__context__)
+        inner = next((part for part in below if isinstance(part, BaseException)), None)
+        if inner is None:
             text = getattr(error, "strerror", None) or str(error)
             text = text or type(error).__name__
         else:
-            error = inner[0]
+            error = inner
     return " ".join(str(text).split())[:LONGEST_ERROR]
 
 

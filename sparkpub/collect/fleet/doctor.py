@@ -5,7 +5,7 @@ from typing import Any
 
 from sparkpub.collect.doctor import Diagnosis
 from sparkpub.collect.fleet.cluster import OFFER, Node, connected
-from sparkpub.collect.fleet.node import compared, most_frequent
+from sparkpub.collect.fleet.node import most_frequent
 from sparkpub.collect.fleet.session import survey
 from sparkpub.plan.matrix import Matrix
 
@@ -14,13 +14,12 @@ def examine(matrix: Matrix | None, address: str) -> dict[str, Any]:
     """Every node that offers to measure: `{"nodes": [{node, address, machine, checks: [{name, state, detail,
     remedy}]}]}`. Raises CollectError where the cluster cannot be reached."""
     with connected(address) as cluster:
-        document = None if matrix is None else matrix.document()
-        states = survey(cluster, cluster.nodes(), document)
+        states = survey(cluster, None if matrix is None else matrix.document())
     wanted = most_frequent(states.values())
     machines: dict[str | None, Node] = {}
     nodes = []
     for there, state in states.items():
-        checks = compared(state, wanted)
+        checks = state.compared(wanted)
         twin = machines.setdefault(state.machine, there)
         if state.machine is not None and twin != there:
             detail = f"is the same machine as {twin}"
@@ -39,7 +38,8 @@ def lines(found: dict[str, Any]) -> list[str]:
         line = f"node {item['address']} ({item['node'][:8]})"
         if item["machine"]:
             line += f", machine {item['machine']}"
-        said += [line, *(Diagnosis(**check).line for check in item["checks"])]
+        said.append(line)
+        said += [Diagnosis(**check).line for check in item["checks"]]
     return said
 
 

@@ -1,25 +1,22 @@
-"""The books of a fleet: a lease by machine, and the first delivery of a run, checked before it is written.
+"""The books of a fleet: a lease by machine, and the first delivery of a run.
 
 They are an actor on the head, whose calls Ray runs one at a time. It writes and commits with the environment of the
 operator's command, and says what there is to say when that asks.
 """
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from sparkpub.collect import invoker, journal, state
-from sparkpub.collect.books import Books, Outcome, attempted, known_records
+from sparkpub.collect.books import Books, Outcome, attempted
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.declaring import declare, refuse_another_campaign
-from sparkpub.collect.git import Committer
+from sparkpub.collect.fleet import cluster
+from sparkpub.collect.fleet.cluster import Node
 from sparkpub.collect.job import Job
 from sparkpub.collect.lock import folder_locked
 from sparkpub.collect.progress import Progress
@@ -27,7 +24,7 @@ from sparkpub.collect.public import public
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
-from sparkpub.record.errors import RecordError, SparkpubError, field_problems
+from sparkpub.record.errors import SparkpubError
 from sparkpub.record.record import Record
 from sparkpub.record.secrets import is_secret_name
 from sparkpub.record.store import write_atomic
@@ -45,14 +42,16 @@ class Delivery:
     files: Mapping[str, bytes]
 
 
-@dataclass
 class FleetBooks(Books):
     """What each machine measures, by the id that its records have, and what came of it."""
 
-    machines: set[str] = field(default_factory=set)
-    """Those that are there: the rest of a model that another one began is for anybody."""
-    blocks: dict[str | None, str] = field(default_factory=dict)
-    """Machine to the model that it is at."""
+    def __init__(self, matrix: Matrix, choice: Choice, progress: Progress) -> None:
+        super().__init__(matrix, choice, progress)
+        self.machines: dict[str, str] = {}
+        """Those that are there, with their nodes: the rest of a model that another one began is for anybody."""
+        self.blocks: dict[str | None, str] = {}
+        """Machine to the model that it is at."""
+        self.schedule(coverage.machines_of(self.records))
 
     def next(self, machine: str | None) -> Job | None:
         """See `Books.next`; the machine is at the model of this run from now on."""
@@ -81,52 +80,47 @@ class FleetBooks(Books):
         begun_on = None if latest is None else latest.machine.id
         return begun_on if begun_on in self.machines else None
 
-    def join(self, machine: str) -> None:
+    def join(self, machine: str, node: str) -> None:
         """A machine is there, and repeats the campaign where each does."""
-        self.machines.add(machine)
+        self.machines[machine] = node
         self.schedule(sorted({*self.machines, *coverage.machines_of(self.records)}))
 
     def lose(self, machine: str) -> Job | None:
         """A machine is gone: its lease ends, and the run is to do again. Returns what it was at."""
-        self.machines.discard(machine)
+        self.machines.pop(machine, None)
         self.blocks.pop(machine, None)
         return self.leases.pop(machine, None)
 
-    def receive(self, machine: str, delivery: Delivery) -> None:
+    def receive(self, machine: str, delivery: Delivery) -> str | None:
         """Write a run that a machine delivers, and end its lease. Only the first of a run is kept; a later one is
-        refused in a line.
-
-        Raises RecordError where it is not what it says it is: its machine still has it.
-        """
-        record = received(delivery, self.shown.campaign, machine)
+        refused in a line. Returns why the machine still has it: a file that did not arrive as it was sent."""
+        record = Record.model_validate_json(delivery.record)
+        for item in record.evidence:
+            content = delivery.files[item.path]
+            if hashlib.sha256(content).hexdigest() != item.sha256:
+                return f"{item.path} arrived damaged"
         run = next((run for run in self.planned if attempted(record, run)), None)
         if machine in self.leases and self.leases[machine].run == run:
             del self.leases[machine]
         why = self._refusal(record, run)
         if why is not None:
-            self.progress.line(f"{name(machine)}: {record.run_id} {why}")
-            return
-        folder = self.choice.data / self.matrix.campaign
+            self.progress.line(f"{name(machine)}: {record.run_id} {why}; not kept")
+            return None
         for item in record.evidence:
-            path = folder / item.path
-            write_atomic(path, delivery.files[item.path])
-            invoker.give(path)
-        stored = journal.finish(folder, record)
-        if run is None:  # of another state of the matrix: nothing here asks for it
-            self.records.append(record)
-            self.committer.add_run(stored)
-        else:
-            self.enter(stored)
+            write_atomic(self.folder / item.path, delivery.files[item.path])
+            invoker.give(self.folder / item.path)
+        self.keep(None, journal.finish(self.folder, record))
+        return None
 
     def _refusal(self, record: Record, run: PlannedRun | None) -> str | None:
         """Why a run is not kept, in words: it is here already, or was measured again meanwhile."""
         for known in self.records:
             if known.stem == record.stem:
-                return "came twice and is kept once"
+                return "came twice"
             same = run is not None and attempted(known, run)
             first = known.repeat_of is None and record.repeat_of is None
             if same and first and known.status == record.status == "ok":
-                return f"came late: {known.run_id} was measured in its place; not kept"
+                return f"came late: {known.run_id} was measured in its place"
         return None
 
     @property
@@ -135,45 +129,9 @@ class FleetBooks(Books):
         return not self.leases and not any(map(self.pending, self.machines))
 
 
-def name(machine: str | None) -> str:
+def name(machine: str) -> str:
     """A machine for people: the beginning of its id, as its records have it."""
-    return f"machine {(machine or 'unknown')[:8]}"
-
-
-def received(delivery: Delivery, campaign: str, machine: str) -> Record:
-    """The record of a run that arrived whole. Raises RecordError where anything in it is not as it should be."""
-    record = None
-    try:
-        record = Record.model_validate_json(delivery.record)
-        problem = _problem(record, delivery, campaign, machine)
-    except ValidationError as error:
-        problem = f"a record that cannot be read: {field_problems(error)[0]}"
-    if record is None or problem is not None:
-        raise RecordError(
-            problem or "",
-            where="" if record is None else f"run {record.run_id}",
-            remedy="install the same sparkpub on every machine, and look at that machine's disk and network",
-        )
-    return record
-
-
-def _problem(
-    record: Record, delivery: Delivery, campaign: str, machine: str
-) -> str | None:
-    """What is wrong with a run; None where nothing is."""
-    if record.campaign != campaign:
-        return f"it is of campaign {record.campaign}"
-    if record.machine.id not in (None, machine):  # None: a server elsewhere is measured
-        return f"it is of {name(record.machine.id)}, and {name(machine)} sent it"
-    for item in record.evidence:
-        content = delivery.files.get(item.path)
-        if not item.path.startswith(f"{record.stem}."):
-            return f"{item.path} is the name of another run's file"
-        if content is None:
-            return f"{item.path} did not arrive"
-        if hashlib.sha256(content).hexdigest() != item.sha256:
-            return f"{item.path} arrived damaged"
-    return None
+    return f"machine {machine[:8]}"
 
 
 def for_git() -> dict[str, str]:
@@ -210,30 +168,30 @@ class Ledger:
             return [
                 "the Ray node of this machine runs as another user; start it as yours"
             ]
-        matrix, choice = self._matrix, self._choice
-        folder = choice.data / matrix.campaign
+        folder = self._choice.data / self._matrix.campaign
         try:
-            shown, redactor = public(matrix)
             self._stack.enter_context(folder_locked(folder))
+            _, redactor = public(self._matrix)
             journal.recover(folder, redactor)  # of a collector without a fleet
-            records = known_records(folder)
-            refuse_another_campaign(shown, records, folder)
-            progress = Progress(matrix.campaign, self._said.append)
-            committer = Committer(folder, choice.commit, choice.push, progress)
-            self.books = FleetBooks(matrix, shown, choice, records, committer, progress)
-            self.books.schedule(coverage.machines_of(records))
-            todo, wanted = len(self.books.todo), len(self.books.wanted)
-            progress.counts(wanted - todo, wanted)
-            self._said += declare(folder, shown)
-            committer.catch_up()
+            progress = Progress(self._matrix.campaign, self._said.append)
+            self.books = FleetBooks(self._matrix, self._choice, progress)
+            self.books.begin()
         except SparkpubError as error:
             return error.lines()
         return []
 
-    def join(self, machine: str) -> None:
-        """Take a machine in."""
-        self.books.join(machine)
+    def nodes(self) -> list[Node]:
+        """Those that may be set to work."""
+        return cluster.nodes()
+
+    def join(self, machine: str, node: str) -> str | None:
+        """Take a machine in; returns why it has to wait: it is there already, as another node."""
+        if machine in self.books.machines:
+            twin = self.books.machines[machine]
+            return f"node {node} is the same machine as {twin}, and waits for it"
+        self.books.join(machine, node)
         self._lost.pop(machine, None)
+        return None
 
     def next(self, machine: str) -> Job | bool:
         """The next run of a machine, on lease; else whether it is to ask again, since there may be one later."""
@@ -242,42 +200,37 @@ class Ledger:
         job = self.books.next(machine)
         if job is None:
             return not self.books.over
-        self.books.progress.live(job.label, f"on {name(machine)}", "")
+        self.books.progress.live(job.label, f"on {name(machine)}")
         self._note()
         return job
 
     def keep(self, machine: str, delivery: Delivery) -> str | None:
         """Take in a run; returns why not, in words: its machine still has it."""
-        try:
-            self.books.receive(machine, delivery)
-        except RecordError as error:
-            return error.lines()[0]
-        return None
+        return self.books.receive(machine, delivery)
 
     def skip(self, machine: str) -> None:
         """End the lease of a run that a gate kept from starting."""
         self.books.skip(machine)
 
-    def leave(self, machine: str, why: str) -> None:
-        """A machine has ended its work, or is lost, for the reason given."""
-        job = self.books.lose(machine)
-        at = f"; {job.label} is to do again" if job else ""
-        if why:
-            self.tell(machine, f"is lost: {why}{at}")
-        if job is not None:
-            self._lost[machine] = job.label
-            self._note()
+    def leave(self, node: str) -> None:
+        """The machine of a node has ended its work, or is gone."""
+        for machine, there in list(self.books.machines.items()):
+            job = self.books.lose(machine) if there == node else None
+            if job is not None:
+                self._lost[machine] = job.label
+                self.tell(machine, f"{job.label} is to do again")
+        self._note()
 
     def _note(self) -> None:
         """For `sparkpub status`: which run each machine has on lease, and of which machines nothing came."""
-        found = [
-            {"machine": machine, "run": job.label, "state": "under way"}
-            for machine, job in self.books.leases.items()
+        found = {machine: job.label for machine, job in self.books.leases.items()}
+        notes = [
+            {"machine": machine, "run": run, "state": fate}
+            for fate, runs in (("under way", found), ("failed", self._lost))
+            for machine, run in runs.items()
         ]
-        for machine, run in self._lost.items():
-            found.append({"machine": machine, "run": run, "state": "failed"})
         with suppress(OSError):
-            state.write(state.leases_of(self._matrix.campaign), json.dumps(found))
+            state.write(state.leases_of(self._matrix.campaign), notes)
 
     def tell(self, machine: str, line: str) -> None:
         """What a machine has to say."""

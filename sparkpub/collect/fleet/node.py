@@ -26,7 +26,6 @@ from sparkpub.collect.job import Job
 from sparkpub.collect.machine import inventory, nvml, processes
 from sparkpub.collect.machine.inventory import NAME_VARIABLE
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.public import public
 from sparkpub.collect.run import declared_architecture
 from sparkpub.collect.session import work
 from sparkpub.plan.matrix import Matrix
@@ -36,11 +35,12 @@ from sparkpub.record.store import Stored, canonical_json
 
 FOLDER = "fleet"
 """Where a machine keeps runs that the head has not written yet, below the folder of its notes."""
-
 PACE = 1.0
 """Seconds between questions what the operator wishes, and whether there is something to do again."""
 OF_THE_NODE = ("LD_PRELOAD", "MALLOC_CONF")
 """Variables that Ray sets for its own node process: its memory allocator, which nothing else is to have."""
+Ask = Callable[..., Any]
+"""Calls one of the books' functions on the head, and waits for the answer."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,24 @@ class NodeState:
     checks: tuple[Diagnosis, ...] = ()
     """What `sparkpub doctor` says of it, but for git, which is the head's."""
 
+    def compared(self, wanted: Mapping[str, str]) -> list[Diagnosis]:
+        """In what it differs from the others, and what the doctor says of it."""
+        differing = []
+        for what, value in self.facts.items():
+            others = wanted.get(what, value)
+            if value != others:
+                detail = f"has {what} {value}, and the others have {others}"
+                differing.append(_missing(detail, "install or copy the same there"))
+        return [*differing, *self.checks]
+
+
+def _missing(detail: str, remedy: str = "") -> Diagnosis:
+    return Diagnosis("fleet", "missing", detail, remedy)
+
 
 def unknown(why: str) -> NodeState:
     """A machine that does not say what it is."""
-    detail = f"does not say what it is: {why}"
-    return NodeState(None, checks=(Diagnosis("fleet", "missing", detail),))
+    return NodeState(None, checks=(_missing(f"does not say what it is: {why}"),))
 
 
 def most_frequent(found: Iterable[NodeState]) -> dict[str, str]:
@@ -70,21 +83,9 @@ def most_frequent(found: Iterable[NodeState]) -> dict[str, str]:
     return known | {"sparkpub": own_sparkpub()}
 
 
-def compared(found: NodeState, wanted: Mapping[str, str]) -> list[Diagnosis]:
-    """In what a machine differs from the others, and what the doctor says of it."""
-    remedy = "install or copy the same there, and start its node again"
-    differing = []
-    for what, value in found.facts.items():
-        others = wanted.get(what, value)
-        if value != others:
-            detail = f"has {what} {value}, and the others have {others}"
-            differing.append(Diagnosis("fleet", "missing", detail, remedy))
-    return [*differing, *found.checks]
-
-
 def refusals(found: NodeState, wanted: Mapping[str, str]) -> list[str]:
     """Why a machine may not measure, one line each."""
-    missing = [it for it in compared(found, wanted) if it.state == "missing"]
+    missing = [it for it in found.compared(wanted) if it.state == "missing"]
     return [item.line.removeprefix("missing ") for item in missing]
 
 
@@ -93,7 +94,6 @@ def own_sparkpub() -> str:
     package = Path(sparkpub.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode())
         digest.update(path.read_bytes())
     return f"{sparkpub.__version__} (source {digest.hexdigest()[:12]})"
 
@@ -109,19 +109,19 @@ def standing(document: Mapping[str, Any] | None) -> NodeState:
     if machine.id is None:
         detail = "nothing names this machine: no /etc/machine-id and no GPU"
         remedy = f"set {NAME_VARIABLE} to a name of its own before ray start"
-        checks.append(Diagnosis("fleet", "missing", detail, remedy))
+        checks.append(_missing(detail, remedy))
     niceness = os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid())
     if niceness > 0:
         detail = f"work runs {niceness} steps nicer than its node: whatever else there is comes first"
-        remedy = "start its node with RAY_worker_niceness=0"
-        checks.append(Diagnosis("fleet", "missing", detail, remedy))
+        checks.append(_missing(detail, "start its node with RAY_worker_niceness=0"))
     if matrix is not None:
-        facts |= _models(matrix) | _images(matrix)
+        facts |= _models_and_images(matrix)
     return NodeState(machine.id, facts, tuple(checks))
 
 
-def _models(matrix: Matrix) -> dict[str, str]:
-    """What the folder of each model says of its configuration and weights, as a digest."""
+def _models_and_images(matrix: Matrix) -> dict[str, str]:
+    """What the folder of each model says of its configuration and weights, as a digest, and the image that each
+    environment would run here."""
     found = {}
     for key, model in matrix.models.items():
         facts = declared_architecture(model)
@@ -129,16 +129,10 @@ def _models(matrix: Matrix) -> dict[str, str]:
             content = canonical_json(facts.model_dump(mode="json"))
             digest = hashlib.sha256(content.encode()).hexdigest()
             found[f"model {key} with files"] = digest[:12]
-    return found
-
-
-def _images(matrix: Matrix) -> dict[str, str]:
-    """The image that each environment would run here."""
-    found = {}
-    for name, options in matrix.environments.items():
+    for key, options in matrix.environments.items():
         image = ENVIRONMENTS[options.type].image_id(options)
         if image is not None:
-            found[f"for environment {name} the image"] = image
+            found[f"for environment {key} the image"] = image
     return found
 
 
@@ -153,8 +147,7 @@ def as_started() -> None:
     if meant:
         for name in OF_THE_NODE:
             meant.pop(name, None)
-        for name in set(os.environ) - set(meant):
-            del os.environ[name]
+        os.environ.clear()
         os.environ.update(meant)
     with suppress(OSError):
         chosen = Path(f"/proc/{parent}/oom_score_adj").read_text()
@@ -163,9 +156,9 @@ def as_started() -> None:
 
 @dataclass
 class RemoteLedger:
-    """The books, which the head has. `ask` calls one of their functions there and waits for the answer."""
+    """The books, which the head has."""
 
-    ask: Callable[..., Any]
+    ask: Ask
     machine: str
     interruption: Interruption
 
@@ -200,34 +193,25 @@ class RemoteLedger:
 
 
 def measure(
-    document: Mapping[str, Any], machine: str, ask: Callable[..., Any]
+    document: Mapping[str, Any], wanted: Mapping[str, str], node: str, ask: Ask
 ) -> tuple[str, ...]:
-    """Take this machine for a campaign, hand over what lies here from before, and measure until nothing is to do.
-
-    Returns why nothing can be measured here any more, in lines.
-    """
-    as_started()
-    ask("join", machine)
-    matrix = Matrix.model_validate(document)
-    shown, redactor = public(matrix)
-    folder = state.folder() / FOLDER / matrix.campaign
+    """Take this machine for a campaign, where it is as `wanted`: hand over what lies here from before, and measure
+    until nothing is to do. Returns why nothing can be measured here, or not any more, in lines."""
+    found = standing(document)
+    lines = refusals(found, wanted)
+    if lines or found.machine is None:
+        return tuple(lines)
     interruption = Interruption()
     threading.Thread(target=_obey, args=(interruption, ask), daemon=True).start()
-    ledger = RemoteLedger(ask, machine, interruption)
+    told = None
+    while (wait := ask("join", found.machine, node)) is not None:
+        if told is None:
+            ask("tell", found.machine, wait)
+        told = wait
+        if interruption.wait(PACE):
+            return ()
     try:
-        with ExitStack() as stack:
-            stack.enter_context(lock.locked(matrix.campaign, folder))
-            folder.mkdir(parents=True, exist_ok=True)
-            for line in station.tidied(folder, redactor):
-                ask("tell", machine, line)
-            for stored in store.read_folder(folder):
-                ledger.keep(None, stored)
-            progress = Progress(matrix.campaign, partial(ask, "tell", machine))
-            stack.callback(progress.close)
-            here = stack.enter_context(
-                station.opened(matrix, shown, folder, redactor, interruption, progress)
-            )
-            work(here, ledger, interruption)
+        _measure(Matrix.model_validate(document), found.machine, interruption, ask)
     except SparkpubError as error:
         return tuple(error.lines())
     except OSError as error:
@@ -235,7 +219,27 @@ def measure(
     return ()
 
 
-def _obey(interruption: Interruption, ask: Callable[..., Any]) -> None:
+def _measure(
+    matrix: Matrix, machine: str, interruption: Interruption, ask: Ask
+) -> None:
+    ledger = RemoteLedger(ask, machine, interruption)
+    folder = state.folder() / FOLDER / matrix.campaign
+    with ExitStack() as stack:
+        stack.enter_context(lock.locked())
+        folder.mkdir(parents=True, exist_ok=True)
+        for line in station.tidied(matrix, folder):
+            ask("tell", machine, line)
+        for stored in store.read_folder(folder):
+            ledger.keep(machine, stored)
+        progress = Progress(matrix.campaign, partial(ask, "tell", machine))
+        stack.callback(progress.close)
+        here = stack.enter_context(
+            station.opened(matrix, folder, interruption, progress)
+        )
+        work(here, ledger, interruption)
+
+
+def _obey(interruption: Interruption, ask: Ask) -> None:
     """Start nothing any more, and end the current run, when the operator wishes it or the head is gone."""
     while not interruption.stop:
         try:

@@ -54,6 +54,7 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
         power_mode=controls.power_mode(),
         governor=_first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         clocks_locked_mhz=_locked_clock(controlled),
+        gpu_slowdown_celsius=_slowdown(gpus),
     )
 
 
@@ -65,19 +66,28 @@ def machine_id() -> str | None:
 
 def _kind(cards: Sequence[Gpu]) -> str | None:
     """The kind of machine that a GPU belongs to; None where the catalogue knows none of them."""
-    for card in cards:
-        kind = catalogue.machine_kind(card.name)
-        if kind is not None:
-            return kind
-    return None
+    kinds = (catalogue.machine_kind(card.name) for card in cards)
+    return next(filter(None, kinds), None)
 
 
 def _locked_clock(controlled: Sequence[Gate]) -> float | None:
     """The SM clock that was locked for the campaign, in MHz."""
     for gate in controlled:
-        is_number = isinstance(gate.wanted, int | float)
-        if gate.name == "lock_clocks_mhz" and gate.met and is_number:
+        if gate.name == "lock_clocks_mhz" and gate.met:
             return float(gate.wanted or 0)
+    return None
+
+
+def _slowdown(gpus: Gpus | None) -> float | None:
+    """The temperature from which the driver slows the first of the GPUs down that it says it of, in °C."""
+    if gpus is None:
+        return None
+    nvml, question = gpus.nvml, "nvmlDeviceGetTemperatureThreshold"
+    for handle in gpus.handles:
+        limit = nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
+        celsius = _asked(nvml, question, handle, limit)
+        if celsius:
+            return float(celsius)
     return None
 
 

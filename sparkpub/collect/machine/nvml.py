@@ -3,7 +3,6 @@
 On unified memory (DGX Spark) `nvmlDeviceGetMemoryInfo` is not supported: that is how unified memory is told.
 """
 
-import copy
 import importlib
 import os
 from collections.abc import Iterator, Sequence
@@ -57,15 +56,6 @@ class Gpus:
         self.handles = [listed[index] for index in self.indices]
         if not self.handles:
             raise NoGpuError("NVML lists none of the GPUs that are named")
-
-    def apart(self) -> "list[Gpus]":
-        """Each of the GPUs by itself; why a sensor gives nothing is kept for all of them together."""
-        singles = []
-        for index, handle in zip(self.indices, self.handles, strict=True):
-            single = copy.copy(self)
-            single.indices, single.handles = [index], [handle]
-            singles.append(single)
-        return singles
 
     def _visible(self, listed: Sequence[Any]) -> list[int]:
         """The GPUs that CUDA shows to this process and to what it starts, by `CUDA_VISIBLE_DEVICES`. NVML shows all of

@@ -230,7 +230,7 @@ def test_ctrl_c_finishes_the_current_runs_and_twice_stops_them(
 
 IMPATIENT = (
     "import sys; from sparkpub.__main__ import main; "
-    "from sparkpub.collect.fleet import cluster; cluster.HEAD_SECONDS = 10.0; sys.exit(main())"
+    "from sparkpub.collect.fleet import cluster; cluster.ANSWER_SECONDS = 10.0; sys.exit(main())"
 )
 """The command line, with less patience for the head of the cluster."""
 
@@ -251,9 +251,9 @@ def test_where_the_head_of_the_cluster_is_killed_the_collection_says_so(
         said, _ = head.communicate(timeout=300)
     assert head.returncode == 1
     lines = said.splitlines()
-    assert lines[-1] == (
-        "error: the Ray cluster does not answer any more: no answer in 10 s; start it and "
-        "the same command again: finished runs wait on their machines"
+    assert lines[-1].startswith("error: the Ray cluster does not answer any more: ")
+    assert lines[-1].endswith(
+        "; start it and the same command again: finished runs wait on their machines"
     )
     # Each other line begins with the time.
     assert all(line[:2].isdigit() for line in lines[:-1]), said

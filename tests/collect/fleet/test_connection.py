@@ -3,7 +3,6 @@
 import json
 import socket
 import sys
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.collect.fleet import cluster
-from sparkpub.collect.fleet.cluster import Cluster, LostError, Node
+from sparkpub.collect.fleet.cluster import LostError, Node
 from sparkpub.record import package
 from sparkpub.record.errors import CollectError
 from tests.collect.collecting import a_matrix
@@ -43,7 +42,9 @@ def failing(error: Exception) -> Any:
     return fail
 
 
-def test_nodes_that_are_alive_and_offer_to_measure_are_found() -> None:
+def test_nodes_that_are_alive_and_offer_to_measure_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     there = [
         entry("b", CPU=20.0, GPU=1.0, sparkpub_gpu=1.0),
         entry("head", CPU=20.0),
@@ -51,24 +52,9 @@ def test_nodes_that_are_alive_and_offer_to_measure_are_found() -> None:
         entry("taken", sparkpub_gpu=0.0),
         entry("a", sparkpub_gpu=2.0),
     ]
-    found = Cluster(a_ray(nodes=lambda: there)).nodes()
+    monkeypatch.setitem(sys.modules, "ray", a_ray(nodes=lambda: there))
+    found = cluster.nodes()
     assert found == [Node("a", "10.0.0.1", 0.0, 0.0), Node("b", "10.0.0.1", 20.0, 1.0)]
-
-
-def test_a_head_that_does_not_answer_is_given_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Where the head is gone, Ray's calls wait for it."""
-    monkeypatch.setattr(cluster, "HEAD_SECONDS", 0.1)
-    answered = threading.Event()
-    silent = Cluster(a_ray(nodes=answered.wait))
-    with pytest.raises(CollectError) as caught:
-        silent.nodes()
-    answered.set()
-    (line,) = caught.value.lines()
-    assert line.startswith(
-        "the Ray cluster does not answer any more: no answer in 0.1 s; start it"
-    )
 
 
 @pytest.mark.parametrize(
@@ -82,11 +68,14 @@ def test_a_head_that_does_not_answer_is_given_up(
         ("", "RayError"),
     ],
 )
-def test_a_lost_call_says_why_in_one_line(said: str, reason: str) -> None:
+def test_a_lost_call_says_why_in_one_line(
+    said: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ray = a_ray()
     ray.get = failing(ray.exceptions.RayError(said))
+    monkeypatch.setitem(sys.modules, "ray", ray)
     with pytest.raises(LostError) as caught:
-        Cluster(ray).answer("ref")
+        cluster.answer("ref")
     assert str(caught.value) == reason
 
 

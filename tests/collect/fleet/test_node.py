@@ -1,5 +1,6 @@
 """What runs on a machine, without a cluster: the loop whose books are elsewhere, and what a machine says of itself."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from sparkpub.collect import journal, lock
 from sparkpub.collect.fleet import node
-from sparkpub.collect.fleet.ledger import Delivery, received
+from sparkpub.collect.fleet.ledger import Delivery
 from sparkpub.collect.job import Job
 from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
@@ -22,6 +23,8 @@ from tests.collect.collecting import a_matrix
 @pytest.fixture(autouse=True)
 def _surroundings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node, "as_started", lambda: None)
+    monkeypatch.setattr(node, "PACE", 0.1)
+    monkeypatch.setattr(node.os, "getpriority", lambda *_: os.nice(0))
 
 
 class PlayedHead:
@@ -53,7 +56,7 @@ class PlayedHead:
 
 
 def measured(matrix: Matrix, head: PlayedHead) -> tuple[str, ...]:
-    return node.measure(matrix.document(), "m", head.ask)
+    return node.measure(matrix.document(), {}, "n", head.ask)
 
 
 def test_a_run_stays_on_the_machine_until_the_head_has_it(own_state: Path) -> None:
@@ -91,7 +94,7 @@ def test_a_run_that_was_on_when_its_machine_died_is_handed_over_as_interrupted(
     head = PlayedHead()
     assert measured(a_matrix(), head) == ()
     (delivery,) = head.taken
-    record = received(delivery, "small", "any")
+    record = Record.model_validate_json(delivery.record)
     assert (record.run_id, record.status) == (draft.run_id, "interrupted")
     assert delivery.files == {f"{draft.stem}.log": b"half a\n"}
     assert any("as interrupted" in line for line in head.said)
@@ -99,7 +102,7 @@ def test_a_run_that_was_on_when_its_machine_died_is_handed_over_as_interrupted(
 
 def test_a_machine_that_collects_already_is_not_taken(own_state: Path) -> None:
     head = PlayedHead()
-    with lock.locked("other", own_state):
+    with lock.locked():
         (problem,) = measured(a_matrix(), head)
     assert problem.startswith("another collector runs on this machine")
     assert head.asked == ["join"]

@@ -8,7 +8,7 @@ import pytest
 from sparkpub.collect.books import Outcome
 from sparkpub.collect.doctor import Diagnosis
 from sparkpub.collect.fleet import session
-from sparkpub.collect.fleet.cluster import Node
+from sparkpub.collect.fleet.cluster import LostError, Node
 from sparkpub.collect.fleet.node import (
     NodeState,
     most_frequent,
@@ -49,75 +49,56 @@ def test_a_machine_that_differs_from_most_is_refused_in_one_line(
     assert [words in line for line in lines if words] == [True] * (words is not None)
 
 
-def test_a_machine_is_set_to_work_once_and_its_twin_when_it_is_gone() -> None:
-    """A second node of a machine, or the one that is started again before the first is known to be dead."""
-    said: list[str] = []
-    cluster: Any = SimpleNamespace(measure=lambda there, *_: f"work on {there.id}")
-    progress: Any = SimpleNamespace(line=said.append)
-    head = Head({}, cluster, None, FACTS, progress, Interruption())
-    first, twin = (Node(name, "h", 1, 0) for name in ("first", "twin"))
-    head.enlist({first: a_state("m"), twin: a_state("m")})
-    assert [*head.works] == ["work on first"]
-    assert head.known == {first}  # the twin is asked again, and told once
-    head.enlist({twin: a_state("m")})
-    (line,) = said
-    assert line.startswith("node h (twin) is the same machine as node h (first): two")
-    head.works.clear()
-    head.enlist({twin: a_state("m")})
-    assert [*head.works] == ["work on twin"]
+def a_head(ends: list[Any], monkeypatch: pytest.MonkeyPatch) -> tuple[Head, list[str]]:
+    """With books that have nothing to do left, one node, and these ends of its work; and what happens."""
+    monkeypatch.setattr(session, "LOOK_SECONDS", -1.0)
+    there = Node("n", "h", 1, 0)
+    books = {"said": ([], False, False), "nodes": [there], "leave": None}
+    books["outcome"] = Outcome(0, 0, 0, None)
+    seen: list[str] = []
 
-
-def a_head(said: list[str], asked: list[str], **of_cluster: Any) -> Head:
-    """With books that have nothing to do left, and note what they are asked."""
-    answers = {
-        "said": ([], False, False),
-        "outcome": Outcome(0, 0, 0, None),
-        "work": (),
-    }
+    def answer(ref: str) -> Any:
+        if ref != "work":
+            return books[ref]
+        end = ends.pop(0)
+        if isinstance(end, Exception):
+            raise end
+        return end
 
     class Ledger:
         def __getattr__(self, what: str) -> Any:
-            return SimpleNamespace(remote=lambda *_: asked.append(what) or what)
+            return SimpleNamespace(remote=lambda *_: what)
 
+    monkeypatch.setattr(session.clusters, "answer", answer)
     cluster: Any = SimpleNamespace(
-        measure=lambda *_: "work",
-        answer=lambda ref, *_: answers.get(ref),
-        **of_cluster,
+        measure=lambda node, *_: seen.append(f"work on {node.id}") or "work",
+        done=lambda refs, _: list(refs),
     )
-    progress: Any = SimpleNamespace(line=said.append)
-    return Head({}, cluster, Ledger(), FACTS, progress, Interruption())
+    progress: Any = SimpleNamespace(line=seen.append)
+    return Head(({}, {}), cluster, Ledger(), progress, Interruption()), seen
 
 
-def test_a_machine_that_was_set_to_work_is_waited_for() -> None:
-    """It may bring runs from before, or be the first that a replicated campaign is planned for."""
-    asked: list[str] = []
-    done = iter([[], [], ["work"]])
-    head = a_head([], asked, done=lambda *_: next(done))
-    head.enlist({Node("n", "h", 1, 0): a_state("m")})
-    head.run()
-    assert asked[-4:] == ["leave", "said", "outcome", "said"]
-
-
-def test_a_new_node_that_says_nothing_is_asked_once_and_left_out(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("ends", "seen"),
+    [
+        # What it has from before may come, although nothing is left to do.
+        ([()], ["work on n"]),
+        (
+            [("no GPU",)] * 3,
+            ["work on n", "node h (n) no GPU", "work on n", "work on n"],
+        ),
+        (
+            [LostError("killed"), ()],
+            ["work on n", "node h (n) is lost: killed", "work on n"],
+        ),
+    ],
+)
+def test_a_node_is_set_to_work_and_heard(
+    ends: list[Any], seen: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "LOOK_SECONDS", -1.0)
-    monkeypatch.setattr(session, "SURVEY_SECONDS", -1.0)
-    said: list[str] = []
-    asked: list[str] = []
-    done = iter([*[[]] * 5, ["work"]])
-    there = Node("silent", "h", 1, 0)
-    head = a_head(
-        said,
-        [],
-        done=lambda *_: next(done),
-        nodes=lambda: [there],
-        ask=lambda node, *_: asked.append(node.id),
-    )
-    head.enlist({Node("n", "h", 1, 0): a_state("m")})
-    head.run()
-    assert asked == ["silent"]
-    assert said[:-1] == ["node h (silent) fleet: does not say what it is: no answer"]
+    head, happened = a_head(ends, monkeypatch)
+    assert head.run().left == 0
+    assert happened[:-1] == seen  # the last line is the summary
 
 
 def test_where_nobody_may_measure_each_reason_is_said() -> None:
