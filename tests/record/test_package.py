@@ -52,6 +52,16 @@ def test_packages_are_added_with_the_installer_that_is_here(
     assert package.install_command("quick") == command.replace("V", __version__)
 
 
+def test_what_uvx_started_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "archive-v0/AbC"
+    place.mkdir(parents=True)
+    _an_installation_with_site(place, monkeypatch)
+    wanted = f"sparkpub[quick,site]=={__version__}"
+    assert package.install_command("quick") == f"uvx --from '{wanted}' sparkpub"
+
+
 def _an_installation_with_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release in a folder, with the packages of `site` and none of `quick`."""
     found = SimpleNamespace(read_text=lambda _: None)
