@@ -93,7 +93,6 @@ def test_every_answer_ends_in_one_short_line_at_once(
     script: Script, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "LIMIT", SHORT)
-    monkeypatch.setattr(quick, "USUAL_PORTS", ())
     with answering(script) as url:
         begun = time.monotonic()
         page = pages.ask(url, pages.MODELS, limit=SHORT)
