@@ -99,12 +99,6 @@ def units_imported(path: Path) -> set[str]:
     return {unit_named(name) for name in names} - {"__version__"}
 
 
-def test_every_unit_has_its_place() -> None:
-    assert {unit_of(path) for path in MODULES} - EDGE - set(MAY_IMPORT) == set(), (
-        "place it in MAY_IMPORT"
-    )
-
-
 def test_arrows_point_one_way() -> None:
     bad = [
         f"{path.relative_to(ROOT)} imports {target}"
@@ -113,15 +107,6 @@ def test_arrows_point_one_way() -> None:
         for target in units_imported(path) - MAY_IMPORT.get(unit, set()) - {unit}
     ]
     assert not bad, "\n".join(bad)
-
-
-def test_the_declared_arrows_have_no_cycle_and_never_point_left_to_right() -> None:
-    assert list(TopologicalSorter(MAY_IMPORT).static_order())
-    assert [
-        unit
-        for unit, targets in MAY_IMPORT.items()
-        if unit in MEASURING and targets & PUBLISHING
-    ] == []
 
 
 def test_modules_have_no_cycle() -> None:
@@ -231,16 +216,6 @@ def test_a_type_has_a_name_of_its_own() -> None:
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
-def test_no_module_is_a_dumping_ground() -> None:
-    vague = {"utils", "util", "helpers", "helper", "common", "misc", "shared"}
-    parts = {
-        part.removesuffix(".py")
-        for path in MODULES
-        for part in path.relative_to(PACKAGE).parts
-    }
-    assert not parts & vague
-
-
 FORBIDDEN = re.compile(
     "|".join(
         (
@@ -313,20 +288,6 @@ def _locked(path: Path) -> dict[str, list[str]]:
         assert "--hash=sha256:" in entry, f"{name} has no hash in {path.name}"
         found.setdefault(canonicalize_name(name), []).append(version.strip())
     return found
-
-
-def test_each_direct_dependency_says_why() -> None:
-    """One line of reason each, except for the type stubs, whose names say it."""
-    text = (ROOT / "pyproject.toml").read_text()
-    block = text[text.index("dependencies = [") : text.index("[dependency-groups]")]
-    silent = [
-        line.strip()
-        for line in block.splitlines()
-        if re.match(r'\s+"[a-zA-Z]', line)
-        and "#" not in line
-        and not re.search(r"stubs|types-|mypy|pytest|ruff", line)
-    ]
-    assert not silent
 
 
 def test_the_version_is_the_same_everywhere() -> None:

@@ -61,11 +61,6 @@ def test_an_environment_of_a_matrix_may_be_a_recipe() -> None:
     assert faults("matrix", matrix | {"environments": {"nightly": {"reciep": "x"}}})
 
 
-def test_a_schema_explains_its_keys() -> None:
-    gates = schemas.document("matrix")["$defs"]["Gates"]["properties"]
-    assert "Minimum pause" in gates["cooldown"]["description"]
-
-
 def test_every_file_of_a_new_repository_names_a_schema_that_is_there(
     tmp_path: Path,
 ) -> None:

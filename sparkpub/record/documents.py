@@ -31,8 +31,8 @@ MOST_PROBLEMS = 100
 """Mistakes of one document that are told."""
 MOST_LISTED = 30
 """Names that a line lists."""
-MOST_PARTS = 100_000
-"""Values and keys of a YAML document, aliases written out."""
+MOST_PARTS, MOST_ALIASES = 100_000, 1000
+"""Values and keys of a YAML document, and names in place of some."""
 MOST_CHARACTERS = 20_000
 """Characters of one text in a YAML document."""
 
@@ -218,37 +218,30 @@ class _UnboundedError(yaml.MarkedYAMLError):
 
 
 def _refuse_unbounded(text: str) -> None:
-    """Raise _UnboundedError for YAML nested too deep, for tags, and for aliases that multiply or contain themselves.
-    Reads events only, which builds nothing."""
-    parts = 0
-    around: list[tuple[str | None, int]] = []
-    """The lists and mappings around the present place: anchor, and parts before it."""
-    anchored: dict[str | None, int] = {}
-    for event in yaml.parse(text, Loader=LOADER):
+    """Raise _UnboundedError for YAML nested too deep, for tags, and for aliases in what another alias may name: they
+    multiply, or contain themselves. Reads events only, which builds nothing."""
+    aliases = 0
+    around: list[str | None] = []
+    """The anchors of the lists and mappings around the present place."""
+    for parts, event in enumerate(yaml.parse(text, Loader=LOADER)):
         tag = getattr(event, "tag", None)
         if tag is not None:
             name = tag.replace("tag:yaml.org,2002:", "!!")
             raise _UnboundedError(f"a tag, {name}", event)
-        match event:
-            case yaml.CollectionStartEvent():
-                around.append((event.anchor, parts))
-                parts += 1
-            case yaml.CollectionEndEvent():
-                anchor, before = around.pop()
-                anchored[anchor] = parts - before
-            case yaml.ScalarEvent():
-                anchored[event.anchor] = 1
-                parts += 1
-            case yaml.AliasEvent():
-                if event.anchor not in anchored:
-                    is_around = event.anchor in dict(around)
-                    what = "contains itself" if is_around else "is not defined"
-                    raise _UnboundedError(f"*{event.anchor} {what}", event)
-                parts += anchored[event.anchor]
+        if isinstance(event, yaml.CollectionStartEvent):
+            around.append(event.anchor)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            around.pop()
+        elif isinstance(event, yaml.AliasEvent):
+            aliases += 1
+            if any(around):
+                what = f"*{event.anchor} within what another alias may name"
+                raise _UnboundedError(what, event)
         if len(around) > outside.DEEPEST:
             raise _UnboundedError(f"nested deeper than {outside.DEEPEST} levels", event)
-        if parts > MOST_PARTS:
-            raise _UnboundedError(f"more than {MOST_PARTS:,} parts", event)
+        if parts > MOST_PARTS or aliases > MOST_ALIASES:
+            what = f"more than {MOST_PARTS:,} parts or {MOST_ALIASES} aliases"
+            raise _UnboundedError(what, event)
 
 
 class _Loader(LOADER):  # type: ignore[misc,valid-type]

@@ -26,6 +26,11 @@ EXTRAS = {
     "fleet": "ray",
 }
 """The extras for users, each with a module that it brings."""
+_INSTALLERS = {
+    "uv-receipt.toml": "uv tool install --force",
+    "pipx_metadata.json": "pipx install --force",
+}
+"""What installers of programs leave beside one, and how each makes it anew."""
 _OF_UVX = re.compile(r"/(archive|environments)-v\d+/")
 """Folders of uv's cache: what is installed there is for one command."""
 
@@ -35,10 +40,9 @@ def install_command(extras: str) -> str:
     make it anew, with the extras that it has."""
     whole = requirement(",".join(sorted({*extras.split(","), *installed_extras()})))
     place = Path(sys.prefix)
-    if (place / "uv-receipt.toml").is_file():
-        return f"uv tool install --force '{whole}'"
-    if (place / "pipx_metadata.json").is_file():
-        return f"pipx install --force '{whole}'"
+    for file, command in _INSTALLERS.items():
+        if (place / file).is_file():
+            return f"{command} '{whole}'"
     if _OF_UVX.search(f"{place.resolve()}/"):
         return f"uvx --from '{whole}' sparkpub"
     installer = "uv pip" if find_spec("pip") is None else "pip"

@@ -121,8 +121,6 @@ _PLACES = (
 )
 """Where secrets stand: what is kept before one, and the secret; where it has a `name`, that has to be a secret's."""
 
-_COMPILED = [re.compile(place) for place in _PLACES]
-
 
 def _replaced(found: re.Match[str]) -> str:
     name = found.groupdict().get("name")
@@ -322,8 +320,8 @@ def _passage(found: Any) -> bytes:
 
 def _cleaned(text: str) -> str:
     text = without_tokens(text)
-    for pattern in _COMPILED:
-        text = pattern.sub(_replaced, text)
+    for pattern in _PLACES:
+        text = re.sub(pattern, _replaced, text)
     text = _without_values(text)
     return "\n".join([_unfolded(line) for line in text.split("\n")])
 

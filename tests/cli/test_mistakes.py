@@ -211,7 +211,7 @@ WRITING = [
     Mistake("a typed figure", "build", "first.md:11: '12 tok/s'", post("It was 12 tok/s."), 1),
     Mistake("a dead link", "build", "a link to nowhere.md leads nowhere, blog/posts/first.md",
             post("See [this](nowhere.md)."), 1),
-    Mistake("one slug twice", "build", "too; give one", two_posts_of_one_slug, 1),
+    Mistake("one slug twice", "build", "give one of them another name", two_posts_of_one_slug, 1),
     Mistake("an unknown claim", "build", "no claim 'sme'", post('{{ claim("sme") }}'), 1),
     Mistake("a verdict that changed", "build", "recorded as refuted", claim("supported", "refuted"), 1),
 ]  # fmt: skip

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.coverage import by_cell, by_machine, states
-from sparkpub.plan.environments import bytes_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
@@ -29,17 +27,6 @@ def a_matrix(**changes: object) -> Matrix:
         "iterations": 4,
     }
     return Matrix.model_validate(document | changes)
-
-
-def test_a_matrix_of_more_runs_than_memory_holds_is_refused_before_they_are_listed() -> (
-    None
-):
-    names = [f"n{number}" for number in range(1500)]
-    models = {name: {"id": name} for name in names}
-    environments = {name: {"type": "host"} for name in names}
-    workloads = {name: {"type": "matmul"} for name in names}
-    with pytest.raises(ValidationError, match="make 13,500,000,000 runs"):
-        a_matrix(models=models, environments=environments, workloads=workloads)
 
 
 def order(matrix: Matrix) -> str:
@@ -133,23 +120,6 @@ def test_a_workload_may_have_a_number_of_runs_of_its_own(kind: str) -> None:
     assert {run.iteration for run in runs if run.workload == "few"} == {1, 2}
     for (_, _, workload), found in by_cell(matrix, []).items():
         assert found.planned == {"w": 4, "few": 2}[workload]
-
-
-GOOD = """\
-campaign: c
-title: t
-models: {m: {id: x/y}}
-environments: {native: {type: host}}
-workloads:
-  w: {type: command, argv: [x], metrics: {events: {regex: "(.)", unit: e, label: E, direction: higher}}}
-margin_reason: Processes of the pilot agreed within 0.05 percent.
-primary: [ttft_p50_ms, %s]
-"""
-
-
-def test_primary_metrics_are_known_ones_or_declared_by_a_workload() -> None:
-    matrix = matrices.parse(GOOD % "events", "m.yaml")
-    assert matrix.primary == ("ttft_p50_ms", "events")
 
 
 MISTAKES = json.loads((Path(__file__).parents[1] / "data/mistakes.json").read_text())
@@ -272,8 +242,3 @@ def test_an_interruption_uses_up_no_retry() -> None:
 def test_records_of_another_specification_are_refused() -> None:
     with pytest.raises(CollectError, match="another specification"):
         states(a_matrix(), [a_record(model="a", specification="0" * 64)])
-
-
-@pytest.mark.parametrize(("size", "found"), [(5, 5), ("2k", 2048), ("1.5G", 3 * 2**29)])
-def test_a_size_is_read_as_docker_reads_it(size: str | int, found: int) -> None:
-    assert bytes_of(size) == found

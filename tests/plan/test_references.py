@@ -6,7 +6,6 @@ import pytest
 
 from sparkpub.collect.obstacles import in_the_way
 from sparkpub.plan.plan import plan
-from sparkpub.plan.references import filled_words
 from tests.collect.collecting import a_command, a_matrix, records, run
 
 
@@ -26,14 +25,6 @@ def test_a_variable_that_is_not_set_is_told_before_the_first_run(
         "$OTHER_KEY is not set",
         "$THIRD is not set",
     ]
-
-
-def test_only_the_word_after_a_telling_flag_is_filled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("MINE", "open-99")
-    argv = ("serve", "--api-key", "$MINE", "--name", "$MINE", "$MINE/x")
-    assert filled_words(argv) == (*argv[:2], "open-99", *argv[3:])
 
 
 def test_a_command_gets_the_value_and_the_record_the_name(

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from sparkpub.record.derived import DERIVED, derived, value_of, values_of
-from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Observed, Phase, Record
 from tests.building import a_record
 
@@ -63,12 +62,3 @@ def test_nothing_is_derived_from_energy_that_was_spent_on_more_than_the_tokens(
     run: Record,
 ) -> None:
     assert derived(run) == {}
-
-
-def test_what_is_derived_is_a_known_metric_with_its_sources() -> None:
-    for name in derived(a_run()):
-        assert METRICS[name].role == "derived"
-        assert "gpu_energy_joule" in METRICS[name].derived_from
-    tokens, energy = (METRICS[name] for name in derived(a_run()))
-    assert (tokens.unit, tokens.direction) == ("tok/J", "higher")
-    assert (energy.unit, energy.direction) == ("Wh", "lower")

@@ -6,17 +6,14 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from sparkpub.record import documents
 from sparkpub.record.documents import (
     Lines,
     ListEntry,
     parse,
     read_parts,
     refuse,
-    suggestion,
 )
 from sparkpub.record.errors import MatrixError
-from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared
 
 
@@ -102,11 +99,6 @@ def test_a_mistake_is_told_with_its_line(text: str, said: str) -> None:
     assert mistakes(text) == [said]
 
 
-def test_no_more_mistakes_are_told_than_somebody_reads() -> None:
-    text = "\n".join(f"unknown{number}: 1" for number in range(101))
-    assert len(mistakes(text)) == documents.MOST_PROBLEMS == 100
-
-
 def test_a_key_that_stands_twice_is_told_where_it_stands_again() -> None:
     lines = lines_of("a: 1\nb:\n  c: 1\n  c: 2\ne: [{f: 1,\n  f: 2}]")
     assert lines.duplicates == [
@@ -121,12 +113,6 @@ def test_mistakes_come_by_line_each_once() -> None:
         refuse(told, MatrixError)
     assert refused.value.lines() == ["a; r", "b, m.yaml:3; r", "c, m.yaml:12; r"]
     refuse([], MatrixError)
-
-
-def test_of_many_names_the_three_nearest_are_named() -> None:
-    said = suggestion("wer", METRICS)
-    assert said.startswith(f"the nearest of {len(METRICS)} are ")
-    assert said.count(",") == 2
 
 
 class Claim(ListEntry):

@@ -95,21 +95,6 @@ def test_weights_are_of_the_format_that_name_and_folder_say(
     assert found == ([] if said is None else [said])
 
 
-@pytest.mark.parametrize(
-    ("wanted", "seen", "said"),
-    [
-        (False, True, ["weights are random instead of trained"]),
-        (True, False, ["weights are trained instead of random"]),
-        (True, None, []),
-    ],
-)
-def test_random_weights_are_no_trained_ones(
-    wanted: bool, seen: bool | None, said: list[str]
-) -> None:
-    requested = asked(None, random_weights=wanted)
-    assert contradictions(requested, Observed(random_weights=seen), {}) == said
-
-
 def test_nothing_is_held_against_a_model_of_which_nothing_is_known() -> None:
     assert expected(asked(None)) is None
     assert contradictions(asked(None), Observed(layers=3), {}) == []

@@ -44,14 +44,6 @@ def test_what_is_computed_from_another_metric_is_derived_and_nothing_else_is() -
         assert set(metric.derived_from) <= set(METRICS), metric.name
 
 
-def test_what_no_direction_makes_better_answers_no_question() -> None:
-    assert [
-        metric.name
-        for metric in METRICS.values()
-        if metric.direction == "neither" and metric.role != "state"
-    ] == []
-
-
 def test_every_metric_in_gib_says_whose_memory_it_counts() -> None:
     assert [
         m.name for m in METRICS.values() if (m.unit == "GiB") is (m.memory_of is None)
@@ -112,8 +104,3 @@ def test_values_and_differences_for_a_reader() -> None:
     assert PEAK.signed(30.828) == "+30.83 GiB"
     assert PEAK.signed(-30.828, unit=False) == "\u221230.83"
     assert Metric("score", "", "higher", "Score", "").format(0.5) == "0.50"
-
-
-def test_a_headline_has_three_digits_and_what_stands_before_the_point() -> None:
-    assert PEAK.rounded(4108.4) == "4,108 GiB"
-    assert PEAK.rounded(70.4691, unit=False) == "70.5"

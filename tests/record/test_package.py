@@ -113,13 +113,6 @@ def test_a_clone_is_named_by_its_remote_as_anybody_can_fetch_it(
         assert package.public_source() == package.UNKNOWN
 
 
-def test_a_file_is_named_with_its_hash(noted: Any) -> None:
-    url = "file:///tmp/sparkpub-0.1.0-py3-none-any.whl"
-    noted({"url": url, "archive_info": {"hashes": {"sha256": "ab"}}})
-    assert package.requirement() == f"sparkpub @ {url}#sha256=ab"
-    assert package.public_source() == package.UNKNOWN
-
-
 def test_every_extra_for_users_has_a_module_by_which_it_is_known() -> None:
     project = Path(__file__).parents[2] / "pyproject.toml"
     extras = tomllib.loads(project.read_text())["project"]["optional-dependencies"]

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.record import record
-from sparkpub.record.record import Moment, Record, json_schema
+from sparkpub.record.record import Moment, Record
 from tests.building import a_record
 
 
@@ -140,15 +140,3 @@ def test_a_local_time_never_gets_a_zone() -> None:
         Moment(value="2026-11-20T10:00:00.250Z", zone="utc").compact
         == "20261120T100000Z"
     )
-
-
-def test_the_json_schema_forbids_unknown_fields() -> None:
-    schema = json_schema()
-    assert schema["additionalProperties"] is False
-    assert set(schema["required"]) >= {
-        "run_id",
-        "campaign",
-        "metrics",
-        "requested",
-        "started",
-    }

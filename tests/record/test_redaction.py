@@ -25,7 +25,6 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> Redactor:
             "on <host>: release:spark-single-gpu-dev, spark.local",
         ),
         ("GPU-12345678-1234-1234-1234-123456789abc", "<gpu>"),
-        ("MIG-GPU-12345678-1234-1234-1234-123456789abc/1/0", "<gpu>/1/0"),
         (
             "Total Output Throughput (tokens/sec): 119.7900",
             "Total Output Throughput (tokens/sec): 119.7900",
@@ -46,8 +45,6 @@ def test_redaction(redactor: Redactor, text: str, clean: str) -> None:
         ("token=abcdefghijklmno1", "token=<secret>"),
         ("token=abcdefghijklmn1", "token=abcdefghijklmn1"),
         ("the password is abcdef12", "the password is <secret>"),
-        ("the password is abcdef1", "the password is abcdef1"),
-        ("the token is abcdefghijklmno1", "the token is <secret>"),
         ("the token is abcdefghijklmn1", "the token is abcdefghijklmn1"),
         # A name within a secret is part of it, and the scheme of a header stays.
         ('api_key="x password=abcdefgh1x"', 'api_key="<secret>"'),

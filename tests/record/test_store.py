@@ -1,7 +1,6 @@
 """The data folder: damage is named, writing is all or nothing, and the committed campaign is the published one."""
 
 import json
-import math
 import os
 from pathlib import Path
 
@@ -25,11 +24,6 @@ def a_folder(tmp_path: Path) -> Path:
     record = a_record()
     store.write_atomic(folder / f"{record.stem}.json", store.to_json(record))
     return folder
-
-
-def test_what_json_has_no_word_for_has_no_spelling() -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        store.canonical_json([math.nan])
 
 
 def test_evidence_in_json_is_not_taken_for_a_record(tmp_path: Path) -> None:
@@ -91,16 +85,6 @@ def test_only_what_is_to_last_waits_for_the_disk(
     assert folder == tmp_path.name
     store.write_atomic(tmp_path / "y.json", "new", durable=False)
     assert len(waited) == 2
-
-
-def test_a_preview_skips_damage_and_says_so(tmp_path: Path) -> None:
-    folder = a_folder(tmp_path)
-    (folder / "torn.json").write_text('{"schema')
-    said: list[str] = []
-    dataset = load(tmp_path, skip=said.append)
-    assert len(dataset.runs) == 1
-    assert len(said) == 1
-    assert "torn.json" in said[0]
 
 
 def test_a_quarantine_must_name_a_run(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkpub.record.telemetry import THROTTLES, clock_is_stuck, parse
+from sparkpub.record.telemetry import clock_is_stuck, parse
 
 
 def test_missing_is_not_zero_and_the_reason_is_kept() -> None:
@@ -17,10 +17,6 @@ def test_a_torn_line_is_dropped() -> None:
     assert parse("elapsed_seconds,cpu_percent\n0.0,1.5\n1.0").numbers(
         "cpu_percent"
     ) == (1.5,)
-
-
-def test_a_field_that_no_sensor_gives_is_no_telemetry() -> None:
-    assert parse("elapsed_seconds,x\n1," + "9" * 200_000).columns == {}
 
 
 def test_what_is_no_number_is_none_and_the_others_stay() -> None:
@@ -41,11 +37,6 @@ def test_a_clock_below_half_of_what_is_possible_is_stuck(
     clock: float | None, limit: float | None, stuck: bool
 ) -> None:
     assert clock_is_stuck(clock, limit) is stuck
-
-
-def test_the_reasons_for_throttling_are_those_of_nvml() -> None:
-    """nvml.h: SwPowerCap, HwSlowdown, SwThermalSlowdown, HwThermalSlowdown and HwPowerBrakeSlowdown."""
-    assert list(THROTTLES) == [0x4, 0x8, 0x20, 0x40, 0x80]
 
 
 def test_samples_are_timed_where_both_the_time_and_the_value_are_there() -> None:

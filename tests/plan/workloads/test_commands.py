@@ -74,12 +74,3 @@ def test_no_two_runs_of_a_server_send_the_same_prompts() -> None:
     seeds = {a_case(**other).prompt_seed for other in [{}, *others]}
     assert len(seeds) == 5
     assert all(0 <= seed < 2**31 for seed in seeds)
-
-
-def test_the_prompts_of_trtllm_bench_depend_on_the_seed_alone() -> None:
-    options = {"type": "trtllm-bench", "input_tokens": 16}
-    one, again, other = (
-        command_of(options, **case).files()
-        for case in ({}, {"iteration": 2}, {"seed": 43})
-    )
-    assert one == again != other

@@ -59,15 +59,6 @@ def parsed(report: Any, log: str = "", **files: Any) -> Answer:
 # -- what real reports say -----------------------------------------------------------------------------------
 
 
-def test_with_prefix_caching_the_load_is_the_prompt_behind_the_conversation() -> None:
-    document = json.loads((IMPORTS / "prefix-caching.json").read_text())
-    phases = [load["is_context_prefill_phase"] for load in document["benchmarks"][:2]]
-    assert phases == [True, False]
-    found = parsed(document).metrics["output_throughput_tok_s"].value
-    wanted = document["benchmarks"][1]["tg_throughput"]["mean"]
-    assert found == pytest.approx(wanted)
-
-
 def test_a_load_of_which_a_request_failed_is_another_load() -> None:
     """The tool leaves the request out, and its rates are then of three at once in place of four."""
     requests: list[dict[str, Any]] = [
@@ -81,12 +72,6 @@ def test_a_load_of_which_a_request_failed_is_another_load() -> None:
 
 
 # -- who counted ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("line", "who"), SAID["counted"])
-def test_who_counted_the_answers_is_recorded(line: str, who: str) -> None:
-    answer = parsed(report_of("depth-conc.json", 0), f"{line}\n")
-    assert answer.observed.settings["output_tokens_by"] == who
 
 
 def test_a_rate_of_prompts_that_the_server_counts_otherwise_is_none() -> None:

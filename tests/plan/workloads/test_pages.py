@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from sparkpub.collect import quick
-from sparkpub.plan.workloads import server_pages
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import UsageError
 from tests.plan.workloads.serving import Served, serving
@@ -94,7 +93,6 @@ def test_every_answer_ends_in_one_short_line_at_once(
     script: Script, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "LIMIT", SHORT)
-    monkeypatch.setattr(quick, "USUAL_PORTS", ())
     with answering(script) as url:
         begun = time.monotonic()
         page = pages.ask(url, pages.MODELS, limit=SHORT)
@@ -135,11 +133,3 @@ def test_all_pages_of_a_server_share_one_time(monkeypatch: pytest.MonkeyPatch) -
         said = pages.who(url)
     assert time.monotonic() - begun < AT_ONCE
     assert set(said.values()) == {None}
-
-
-def test_metrics_are_read_in_time_that_grows_with_the_page_alone() -> None:
-    """100,000 letters took minutes: each was tried as the beginning of a label."""
-    begun = time.monotonic()
-    for line in ("a{%s} 1" % ("x" * 100_000), "a{%s} 1" % ('x="' * 30_001)):
-        server_pages.identity({"said": {}, "metrics_after": f"{line}\n"})
-    assert time.monotonic() - begun < AT_ONCE

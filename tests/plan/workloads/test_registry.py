@@ -48,16 +48,6 @@ def test_every_option_says_what_it_means(part: str) -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
-@pytest.mark.parametrize("log", [b"", b"\xff\xfe\x00", b"[[[[", b"{}"])
-def test_no_parser_raises_and_none_calls_nothing_complete(
-    name: str, log: bytes
-) -> None:
-    answer = WORKLOADS[name].parse(log, {"report": log, "requests": log}, None)
-    assert not answer.complete
-    assert answer.problems
-
-
 LOGS = Path(__file__).parents[2] / "data/logs"
 REPORTS = sorted(LOGS.rglob("*.report.json"))
 
@@ -82,20 +72,3 @@ def test_no_damage_to_a_report_makes_a_parser_raise(path: Path) -> None:
         for metric, value in answer.metrics.items():
             assert not metric_problems(metric, value)
         assert answer.samples.keys() <= answer.metrics.keys()
-
-
-@pytest.mark.parametrize(
-    "printed",
-    [
-        b"rate 5",
-        b"rate\x1b(B\x1b[m 5",  # as `tput sgr0` prints it
-        b"\x1b]0;a title\x07rate 5",
-        b"rate \x1bP+q544e\x1b\\5",
-        b"rate\x1b7 5\x1b8",
-    ],
-)
-def test_no_escape_sequence_hides_a_figure(printed: bytes) -> None:
-    assert (
-        reading.search(reading.lines(b"\xb0\n" + printed + b"\n"), r"rate ([0-9.]+)")
-        == "5"
-    )

@@ -37,17 +37,6 @@ def test_each_server_is_known_by_its_own_pages(name: str) -> None:
             pages.listed(document.get("/v1/models"))
 
 
-def test_options_of_a_cache_are_kept_in_the_server_s_own_words() -> None:
-    metrics = (
-        'vllm:cache_config_info{cache_dtype="fp8",enable_prefix_caching="True"} 1.0'
-    )
-    server = {"model": "m", "said": {}, "metrics_after": metrics}
-    assert server_pages.identity(server)["settings"] == {
-        "cache_dtype": "fp8",
-        "enable_prefix_caching": "True",
-    }
-
-
 @pytest.mark.parametrize(("after", "found"), [(3, None), (11, 0.4)])
 def test_preemptions_are_counted_while_the_client_ran(
     after: int, found: float | None
