@@ -153,7 +153,7 @@ def ours(folder: Path, data: Path) -> Path:
         (empty,) = EMPTY.findall(html)
         source = made[f"{uri}.md"]
         assert not isinstance(source, bytes | Path)
-        body = "".join(source.blocks.values())
+        body = "".join(source.html.values())
         page.write_text(html.replace(empty, body.replace(ROOT, root)))
     return folder / "site"
 

@@ -23,7 +23,6 @@ from benchmarks import harness, verdicts
 from benchmarks.harness import Row, row
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
-    ComparisonVerdict,
     Estimate,
     over,
     replication,
@@ -166,12 +165,9 @@ def _judged(
     worth: list[float],
     p_values: list[float],
     equivalence: list[float],
-) -> tuple[ComparisonVerdict, str]:
+) -> tuple[str, str]:
     """The verdict over the machines of one campaign, and whether it replicates."""
-    within: list[ComparisonVerdict] = [
-        verdict_of(n, effect, p, q, confounded=False)
-        for n, effect, p, q in zip(worth, effects, p_values, equivalence, strict=True)
-    ]
+    within = verdict_of(worth, effects, p_values, equivalence, confounded=False)
     known = [Estimate(*figures) for figures in zip(effects, errors, dfs, strict=True)]
     together = over(known)
     verdict = verdict_of(
@@ -181,7 +177,8 @@ def _judged(
         together.equivalence_p(MARGIN),
         confounded=False,
     )
-    return verdict, replication(verdict, within, spread(known)["heterogeneity_p"])
+    q = spread(known)["heterogeneity_p"]
+    return str(verdict), replication(str(verdict), within.tolist(), q)
 
 
 def case(machines: int, rounds: int, between: float, campaigns: int) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from benchmarks import harness
 from benchmarks.harness import Row, row
 from sparkpub.review.statistics.estimate import (
-    ComparisonVerdict,
     Estimate,
     two_means,
     verdict_of,
@@ -337,13 +336,10 @@ def _words(
 ) -> Words:
     """The verdict on each campaign, by the rule."""
     equivalence = found.equivalence_p(MARGIN / 100 * means["mean_baseline"])
-    columns = (means["n_effective"], found.value, found.p_value, equivalence)
-    rows = zip(*(column.tolist() for column in columns), orders, strict=True)
-    verdicts: list[ComparisonVerdict] = [
-        verdict_of(worth, difference, p, q, confounded=order == "blocked")
-        for worth, difference, p, q, order in rows
-    ]
-    return np.array(verdicts)
+    figures = means["n_effective"], found.value, found.p_value, equivalence
+    blocked = np.array(orders) == "blocked"
+    words: Words = verdict_of(*figures, confounded=blocked)
+    return words
 
 
 EARLIER = """

@@ -43,7 +43,7 @@ HEAVY = {"pandas", "altair", "mkdocs", "jinja2", "vl_convert", "pyarrow"}
 """What is not loaded on a machine that measures."""
 SENSORS = ("docker", "pynvml")
 READS_WITH = {
-    "collect/imports/rows.py": ("pyarrow", "where somebody imports Parquet"),
+    "tools/forms.py": ("pyarrow", "where somebody imports Parquet"),
 }
 """Left of the disk, what each may import all the same, within a function, and when."""
 STARTS_PROCESSES = {

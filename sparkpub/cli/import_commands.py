@@ -71,7 +71,7 @@ _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image
 @click.option(
     "--mapping",
     type=PATH,
-    help="File that maps the columns of a table (YAML). What `sparkpub export` wrote needs --format table instead.",
+    help="File that maps the columns of a table (YAML). What `sparkpub export` wrote needs none.",
 )
 @click.option(
     "--matrix", "matrix_file", type=PATH, help="Matrix that declares the campaign."
@@ -85,7 +85,7 @@ _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image
 @click.option(
     "--verbose",
     is_flag=True,
-    help="List every file that is skipped or refused, and with --preview every cell.",
+    help="List every file that is skipped or refused.",
 )
 @click.option(
     "--originals/--no-originals",

@@ -59,20 +59,15 @@ Bind = Annotated[Place, BeforeValidator(_place, json_schema_input_type=str)]
 class Server(Declared):
     """A server that lives for several runs: it is started once, and the clients of these runs measure it.
 
-    What the collector does with it:
-
-    - Before a run it fills the server's command (`RunCase.server_command`). A server that runs with this command
-      in this environment is used again; any other is stopped first, so that there is one at a time.
-    - It starts the server in the environment, with the environment's own options, and waits until `health` answers with
-      status 200. What the server prints until then is kept.
-    - The log of each run that it serves begins with these lines, so that every run proves which model was loaded; what
-      server and client print during the run follows, merged.
-    - The first run served has the time from launch to health as its metric `server_start_seconds`; the others say under
-      `unavailable` which run has it. Each run names its server start in `observed.settings["server"]`.
-    - The client of a run is the workload's own command, started in the same environment. Where it is a container, the
-      client is a second one of the same image in the network of the first, so that both find the server on 127.0.0.1;
-      the collector asks for its health at the container's address, so that without `network: host` the server has to
-      listen on 0.0.0.0.
+    - Before a run its command is filled in. A server that runs with this command in this environment is used again; any
+      other is stopped first. It is ready when `health` answers with status 200.
+    - The log of each run begins with what the server printed until then, so that every run proves which model was
+      loaded; what server and client print during the run follows, merged.
+    - The first run served has the time from launch to health as its metric `server_start_seconds`. Each run names its
+      server start in `observed.settings["server"]`.
+    - The client of a run is the workload's own command in the same environment. Where that is a container, the client
+      is a second one of the same image in the network of the first, so that both find the server on 127.0.0.1; the
+      collector asks for its health at the container's address: without `network: host` it has to listen on 0.0.0.0.
     - The server is stopped when the runs are over, the environment or model changes, or a run fails or times out.
     """
 

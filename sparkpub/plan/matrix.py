@@ -172,13 +172,13 @@ class Matrix(Declared):
         return {option: value for option, value in declared.items() if option != "runs"}
 
     @property
-    def own_metrics(self) -> frozenset[str]:
-        """Metrics that workloads of the matrix declare themselves."""
-        names: set[str] = set()
-        for options in self.workloads.values():
+    def own_metrics(self) -> dict[str, str]:
+        """Metrics that workloads of the matrix declare themselves, with a workload of each."""
+        found: dict[str, str] = {}
+        for workload, options in self.workloads.items():
             if isinstance(options, CommandOptions):
-                names.update(options.metrics)
-        return frozenset(names)
+                found |= dict.fromkeys(options.metrics.keys() - METRICS, workload)
+        return found
 
     @property
     def keeps_servers(self) -> bool:
@@ -313,56 +313,39 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
 
 def _name_problems(matrix: Matrix, lines: Lines) -> Iterator[str]:
     """Names that point nowhere, and a matrix that plans nothing or starts a server for nothing."""
-    for path, what, name, known in _names(matrix):
+    metrics = METRICS.keys() | matrix.own_metrics
+    named: list[tuple[tuple[str, ...], str, str | None, Collection[str]]] = [
+        (
+            ("baseline",),
+            "baseline {} is not an environment",
+            matrix.baseline,
+            matrix.environments,
+        ),
+        *(
+            (("primary", str(index)), "unknown metric {} in primary", name, metrics)
+            for index, name in enumerate(matrix.primary)
+        ),
+        *(
+            (
+                ("exclude", str(index), axis),
+                f"exclude names an unknown {axis} {{}}",
+                name,
+                getattr(matrix, f"{axis}s"),
+            )
+            for index, rule in enumerate(matrix.exclude)
+            for axis, name in rule
+        ),
+    ]
+    for path, what, name, known in named:
         if name is not None and name not in known:
             said = what.replace("{}", repr(name))
             yield lines.problem(path, said, suggestion(name, known))
-    yield from _clashing_metrics(matrix, lines)
-    yield from _idle_servers(matrix, lines)
-    if not list(matrix.cells()):
-        what = "every cell is excluded, so nothing would run"
-        yield lines.problem(("exclude",), what, "remove a rule of exclude:")
-
-
-_Named = tuple[tuple[str, ...], str, str | None, Collection[str]]
-
-
-def _names(matrix: Matrix) -> Iterator[_Named]:
-    """The path of each name, what is wrong where nobody knows it, the name, and those that are known."""
-    wrong = "baseline {} is not an environment"
-    yield ("baseline",), wrong, matrix.baseline, matrix.environments
-    for index, rule in enumerate(matrix.exclude):
-        for axis in ("model", "environment", "workload"):
-            path = ("exclude", str(index), axis)
-            known = getattr(matrix, f"{axis}s")
-            yield (
-                path,
-                f"exclude names an unknown {axis} {{}}",
-                getattr(rule, axis),
-                known,
-            )
-    metrics = METRICS.keys() | matrix.own_metrics
-    for index, name in enumerate(matrix.primary):
-        yield ("primary", str(index)), "unknown metric {} in primary", name, metrics
-
-
-def _clashing_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:
-    """Metrics of the matrix's own whose pages would have the address of another's."""
-    for workload, options in matrix.workloads.items():
-        if not isinstance(options, CommandOptions):
-            continue
-        for name in options.metrics:
-            other = TAKEN.get(slug(name), name)
-            if other != name or name in TAKEN:
-                what = (
-                    f"metric {name!r} would have the address of {other!r}: {slug(name)}"
-                )
-                path = ("workloads", workload, "metrics", name)
-                yield lines.problem(path, what, "choose another name")
-
-
-def _idle_servers(matrix: Matrix, lines: Lines) -> Iterator[str]:
-    """Workloads that are no client of the server that their environment would start."""
+    for name, workload in matrix.own_metrics.items():
+        other = TAKEN.get(slug(name), name)
+        if other != name or name in TAKEN:
+            what = f"metric {name!r} would have the address of {other!r}: {slug(name)}"
+            path = ("workloads", workload, "metrics", name)
+            yield lines.problem(path, what, "choose another name")
     idle = set()
     for _, environment, workload in matrix.cells():
         served = matrix.environments[environment].server is not None
@@ -371,3 +354,6 @@ def _idle_servers(matrix: Matrix, lines: Lines) -> Iterator[str]:
     for environment, workload in sorted(idle):
         what = f"workload {workload} would not measure the server of environment {environment}"
         yield lines.problem(("workloads", workload), what, "exclude these cells")
+    if not list(matrix.cells()):
+        what = "every cell is excluded, so nothing would run"
+        yield lines.problem(("exclude",), what, "remove a rule of exclude:")

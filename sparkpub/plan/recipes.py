@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -37,11 +38,12 @@ _PLACEHOLDER = re.compile(r"(?<!\$)\{(\w+)\}")
 _DEEPEST = 10
 """Placeholders in the values of placeholders."""
 _CHANGES_THE_IMAGE = ("mods", "patches", "build_args", "builder", "build", "pre_exec")
-_SAID_ELSEWHERE = frozenset(
+_WITHOUT_EFFECT = frozenset(
     {"recipe_version", "sparkrun_version", "name", "description", "maintainer"}
     | {"metadata", "benchmark", "runtime_version", "max_nodes", "solo_only", "notes"}
+    | {*_CHANGES_THE_IMAGE}
 )
-"""What describes a recipe and starts nothing."""
+"""What describes a recipe and starts nothing, or was said before."""
 EXECUTOR = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "user")
 """Keys of `executor_config` that an environment has under the same name."""
 
@@ -95,15 +97,11 @@ def read(path: Path) -> tuple[Recipe, str]:
     """A recipe and the SHA-256 of its file. Raises MatrixError for what is none."""
     text = documents.text_of(path, MatrixError)
     document, _ = documents.parse(text, str(path), MatrixError)
-    remedy = (
-        "a recipe of sparkrun is a mapping with model, runtime, container and command"
-    )
-    if not isinstance(document, dict):
-        raise MatrixError("no recipe", where=str(path), remedy=remedy)
     try:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:
         what = field_problems(error)[0]
+        remedy = "a recipe of sparkrun is a mapping with model, runtime, container and command"
         raise MatrixError(what, where=str(path), remedy=remedy) from None
     return recipe, hashlib.sha256(text.encode()).hexdigest()
 
@@ -154,31 +152,27 @@ def obstacles(recipe: Recipe, declared: Mapping[str, Any]) -> Iterator[tuple[str
     """Why a recipe cannot be measured as it stands, and what to do, with what the matrix declares beside it."""
     if declared.get("type", "docker") != "docker":
         yield "a recipe is an environment of type docker", "remove type:"
-    is_clustered = recipe.cluster_only or recipe.mode == "cluster"
-    nodes = max(recipe.min_nodes, 2 if is_clustered else 1)
-    if nodes > 1:
-        what = f"the recipe needs {nodes} machines, and a server runs on one"
+    if recipe.cluster_only or recipe.mode == "cluster" or recipe.min_nodes > 1:
+        what = "the recipe needs several machines, and a server runs on one"
         yield what, "start it with sparkrun and measure it with sparkpub quick URL"
-    image = declared.get("image")
-    extra = recipe.model_extra or {}
-    changes = " and ".join(name for name in _CHANGES_THE_IMAGE if extra.get(name))
-    if changes and image is None:
-        what = f"the recipe changes its image with {changes}, which is not done here"
-        yield what, "build that image and name it: image:"
-    if recipe.container is None and image is None:
-        yield "the recipe names no container", "add image:"
+    if "image" not in declared:
+        extra = recipe.model_extra or {}
+        changes = " and ".join(name for name in _CHANGES_THE_IMAGE if extra.get(name))
+        if changes:
+            what = (
+                f"the recipe changes its image with {changes}, which is not done here"
+            )
+            yield what, "build that image and name it: image:"
+        if recipe.container is None:
+            yield "the recipe names no container", "add image:"
     if recipe.command is None and recipe.engine is None:
         what = f"the recipe has no command, and its runtime {recipe.runtime!r} is not known"
-        yield (
-            what,
-            f"known are {', '.join(sorted(runtimes()))}; add a command to the recipe",
-        )
+        known = ", ".join(sorted(runtimes()))
+        yield what, f"known are {known}; add a command to the recipe"
     left = set(_PLACEHOLDER.findall(_filled(recipe.command or "", recipe, None)))
     for name in sorted(left - {"model_id", "port"}):
-        yield (
-            f"the command's {{{name}}} has no value",
-            "add it to defaults: of the recipe",
-        )
+        what = f"the command's {{{name}}} has no value"
+        yield what, "add it to defaults: of the recipe"
 
 
 def environment(
@@ -186,23 +180,20 @@ def environment(
 ) -> dict[str, Any]:
     """The options of the environment. What the matrix declares beside the recipe wins; variables are added."""
     # The operator's shell has the values of some.
-    unset = [
-        name for name, said in recipe.env.items() if said is None or "$" in str(said)
-    ]
     variables = {
-        name: str(recipe.env[name]) for name in recipe.env if name not in unset
+        name: str(said)
+        for name, said in recipe.env.items()
+        if said is not None and "$" not in str(said)
     }
     executor, unknown = _executor(recipe)
     cache = str(Path("~/.cache/huggingface").expanduser())
     argv, unused = command(recipe, model_path)
-    ignored = sorted(
-        (recipe.model_extra or {}).keys() - _SAID_ELSEWHERE - {*_CHANGES_THE_IMAGE}
-    )
+    unset = recipe.env.keys() - variables
     left_out = [
         *(f"defaults.{name}" for name in unused),
-        *(f"env.{name}, a variable of your shell" for name in unset),
+        *(f"env.{name}, a variable of your shell" for name in sorted(unset)),
         *(f"executor_config.{name}" for name in unknown),
-        *ignored,
+        *sorted((recipe.model_extra or {}).keys() - _WITHOUT_EFFECT),
     ]
     own = {
         "type": "docker",
@@ -222,38 +213,35 @@ def environment(
     source: dict[str, Any] = {"file": Path(declared["recipe"]).name, "sha256": digest}
     if left_out:
         source["left_out"] = left_out
-    given = {name: value for name, value in declared.items() if name != "env"}
     env = {"HF_HOME": CACHE} | variables | dict(declared.get("env") or {})
-    return own | given | {"env": env, "recipe": source}
+    return own | dict(declared) | {"env": env, "recipe": source}
 
 
 def command(recipe: Recipe, model_path: str | None) -> tuple[list[str], list[str]]:
     """The server's words, and the defaults that nothing uses. A command that needs a shell gets one."""
-    unused: list[str] = []
-    text = recipe.command
+    text, unused = recipe.command, list[str]()
     if text is None:
         assert recipe.engine is not None
         text, unused = _written(recipe, recipe.engine)
     text = _filled(text, recipe, model_path)
     # A blank after the backslash of a line that goes on is an oversight that sparkrun forgives, too.
     text = re.sub(r"\\[ \t]*\n", " ", text).strip()
-    if _needs_shell(text):
-        return ["bash", "-c", text], unused
-    return shlex.split(text), unused
+    # Several commands, a pipe, a variable, or one set before the command.
+    plain = re.sub(r"'[^']*'", "", text)
+    with suppress(ValueError):  # of quotes that are not closed
+        if re.search(r"[();<>|&$`\n]|^\w+=", plain) is None:
+            return shlex.split(text), unused
+    return ["bash", "-c", text], unused
 
 
 def _written(recipe: Recipe, runtime: RecipeRuntime) -> tuple[str, list[str]]:
     """The command of a recipe that has none, from its defaults, and those that have no flag."""
     words = [runtime.words]
-    unused: list[str] = []
     for name, value in recipe.defaults.items():
         flag = runtime.flags.get(name)
-        if flag is None:
-            unused.append(name)
-        elif value is True:
-            words.append(flag)
-        elif value is not None and value is not False:
-            words.append(f"{flag} {{{name}}}")
+        if flag is not None and value not in (None, False):
+            words.append(flag if value is True else f"{flag} {{{name}}}")
+    unused = [name for name in recipe.defaults if name not in runtime.flags]
     return " ".join(words), unused
 
 
@@ -265,24 +253,8 @@ def _filled(text: str, recipe: Recipe, model_path: str | None) -> str:
     }
     known |= {"model": "{model_path}" if model_path else "{model_id}", "port": "{port}"}
     for _ in range(_DEEPEST):
-        before = text
         text = _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), text)
-        if text == before:
-            break
     return text
-
-
-def _needs_shell(text: str) -> bool:
-    """Whether a command is more than words: several commands, a pipe, a variable, or one set before it."""
-    try:
-        words = list(shlex.shlex(text, posix=True, punctuation_chars=True))
-        first = shlex.split(text)[0]
-    except (ValueError, IndexError):
-        return True
-    if any(word and set(word) <= set("();<>|&") for word in words):
-        return True
-    single_quoted = re.sub(r"'[^']*'", "", text)
-    return "=" in first or bool(re.search(r"[$`]", single_quoted))
 
 
 def _port(recipe: Recipe) -> int:
@@ -297,22 +269,20 @@ def _port(recipe: Recipe) -> int:
 
 def _executor(recipe: Recipe) -> tuple[dict[str, Any], list[str]]:
     """Options of the container, and those that an environment does not have."""
-    found: dict[str, Any] = {}
-    unknown = []
-    for name, value in recipe.executor_config.items():
-        if name in ("auto_remove", "restart_policy") or value is None:
-            continue
-        if name == "shm_size":  # Docker takes `10gb`, and the matrix `10g`
-            found[name] = str(value).lower().removesuffix("b")
-        elif name in EXECUTOR:
-            found[name] = value
-        elif name == "ulimit" and isinstance(value, list):
-            # `memlock=-1:-1`: soft and hard limit are one here.
-            limits = [re.fullmatch(r"(\w+)=(-?\d+)(:.*)?", str(one)) for one in value]
-            found["ulimits"] = {one[1]: int(one[2]) for one in limits if one}
-        else:
-            unknown.append(name)
-    return found, unknown
+    config = {
+        name: value
+        for name, value in recipe.executor_config.items()
+        if value is not None
+    }
+    found = {name: config.pop(name) for name in EXECUTOR if name in config}
+    if "shm_size" in found:  # Docker takes `10gb`, and the matrix `10g`
+        found["shm_size"] = str(found["shm_size"]).lower().removesuffix("b")
+    # `memlock=-1:-1`: soft and hard limit are one here.
+    listed = " ".join(map(str, config.pop("ulimit", None) or ()))
+    limits = re.findall(r"(\w+)=(-?\d+)", listed)
+    if limits:
+        found["ulimits"] = {name: int(limit) for name, limit in limits}
+    return found, sorted(config.keys() - {"auto_remove", "restart_policy"})
 
 
 def _volumes(recipe: Recipe) -> list[str]:
@@ -320,10 +290,7 @@ def _volumes(recipe: Recipe) -> list[str]:
     volumes = recipe.volumes
     if isinstance(volumes, dict):
         volumes = [f"{source}:{target}" for source, target in volumes.items()]
-    return [
-        str(Path.home()) + volume[1:] if volume.startswith("~/") else volume
-        for volume in volumes
-    ]
+    return [str(Path(volume).expanduser()) for volume in volumes]
 
 
 def _take_models(

@@ -1,30 +1,25 @@
-"""What a run was asked for, read from its record through the types that a matrix has for it.
+"""What a run was asked for, read from its record.
 
-A record keeps options as somebody wrote them, and anybody may have written the record. An import knows some options at
-most, and those of tools that a matrix cannot name.
+A record keeps options as somebody wrote them. An import knows some options at most, and those of tools that a matrix
+cannot name.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
-from pydantic import NonNegativeFloat, NonNegativeInt, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from sparkpub.plan.environments import OPTIONS, DockerOptions
-from sparkpub.plan.options import TypedOptions
 from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.record.errors import worded
 from sparkpub.record.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
+from sparkpub.tools import reading
 
-Number = NonNegativeInt | NonNegativeFloat
-Readers = Mapping[str, TypeAdapter[Any]]
-"""Option to what reads it."""
 _REQUEST_COUNT = re.compile(r"-n\d+$")
 """Ends the key of an imported workload."""
 AMOUNTS = (
@@ -33,25 +28,16 @@ AMOUNTS = (
     *("input_tokens", "output_tokens", "depth"),
 )
 """Options that are numbers in every tool, whatever else its options are."""
-_NUMBER = TypeAdapter[Any](Number | None)
 
 
 def options_of(record: Record) -> Mapping[str, Any]:
-    """The options of a run's workload: numbers as numbers, however they were written. Without those that should be
-    numbers and are not, as an import may have them."""
-    options = record.requested.workload
-    found = dict(options)
-    for name, reader in _of_workload(options.get("type")).items():
-        if name not in options:
-            continue
-        try:
-            value = reader.validate_python(options[name])
-        except ValidationError:
-            if name in AMOUNTS:
-                del found[name]
-            continue
-        if isinstance(value, str | int | float):
-            found[name] = value
+    """The options of a run's workload: amounts as numbers, however they were written, without those that are none."""
+    found = dict(record.requested.workload)
+    for name in AMOUNTS:
+        if isinstance(found.get(name), str):
+            found[name] = reading.positive_int(found[name])
+        if not isinstance(found.get(name), int | float):
+            found.pop(name, None)
     return found
 
 
@@ -62,9 +48,7 @@ def load_of(record: Record) -> Load:
         return record.requested.load
     # An import knows some of the options at most, and none of what it does not say is a default.
     is_complete = record.plan.order != "as-published"
-    # What of a complete run is no number must stay, or its default would stand in its place.
-    asked = record.requested.workload if is_complete else options_of(record)
-    load = _load(canonical_json(asked), is_complete)
+    load = _load(canonical_json(options_of(record)), is_complete)
     return replace(load, named=_telling_key(record))
 
 
@@ -108,52 +92,3 @@ def _telling_key(record: Record) -> str:
 def without_requests(workload: str) -> str:
     """The key of an imported workload without the number of requests, which is no part of a load."""
     return _REQUEST_COUNT.sub("", workload)
-
-
-def problems(record: Record) -> list[str]:
-    """What no matrix can have asked for, as `field: what is wrong with it`."""
-    requested = record.requested
-    imported = record.plan.order == "as-published"
-    workload = _of_workload(requested.workload.get("type"))
-    kind = requested.environment.get("type")
-    options = OPTIONS.get(kind, DockerOptions) if isinstance(kind, str) else None
-    environment = {} if options is None else _readers(options)
-    return [
-        *_problems("workload", requested.workload, workload, imported=imported),
-        *_problems("environment", requested.environment, environment, imported=False),
-    ]
-
-
-def _problems(
-    part: str, options: Mapping[str, Any], readers: Readers, *, imported: bool
-) -> Iterator[str]:
-    """A number or a word of an import may be another than a matrix could name; a list in its place is damage."""
-    if not isinstance(options.get("type"), str):
-        yield f"requested.{part}.type: not a word"
-    for name, value in options.items():
-        if name not in readers or (imported and not isinstance(value, list | dict)):
-            continue
-        try:
-            readers[name].validate_python(value)
-        except ValidationError as error:
-            message = worded(error.errors()[0])
-            yield f"requested.{part}.{name}: {message[:1].lower()}{message[1:]}"
-
-
-def _of_workload(kind: object) -> Readers:
-    """What reads the options of a type of workload, those that it does not have included."""
-    readers: dict[str, TypeAdapter[Any]] = dict.fromkeys(AMOUNTS, _NUMBER)
-    if isinstance(kind, str) and kind in WORKLOADS:
-        options: type[TypedOptions] = WORKLOADS[kind].options
-        readers |= _readers(options)
-    return readers
-
-
-@cache
-def _readers(options: type[TypedOptions]) -> Readers:
-    """An option's reader is that of its field; `type` chose the fields."""
-    return {
-        name: TypeAdapter(field.rebuild_annotation())
-        for name, field in options.model_fields.items()
-        if name != "type"
-    }

@@ -5,9 +5,9 @@ to be, how many requests it keeps in flight (a closed loop) or at which rate the
 says stays None; nothing is guessed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import ConfigDict
 
@@ -58,40 +58,41 @@ class Load:
     @classmethod
     def declared(cls, asked: Mapping[str, Any]) -> "Load":
         """The load that the options of a workload ask for, by what its tool makes of them."""
-        load: Load = cls._of_client(asked)
-        steps = _STEPS.get(load.tool, _STEPS.get(str(asked.get("type")), ()))
-        for step in steps:
-            load = step(load, asked)
-        return load
-
-    @classmethod
-    def _of_client(cls, asked: Mapping[str, Any]) -> Self:
-        """The load of a client: what is in flight is worked on at once."""
+        tool = _tool(asked)
+        makes = _MAKES.get(tool, _MAKES.get(str(asked.get("type")), ()))
         in_flight = _count(asked, *IN_FLIGHT)
+        batch, requests = _count(asked, *BATCH), _count(asked, *REQUESTS)
+        rate = _positive(asked.get("request_rate"))
+        if "one by one" in makes:
+            in_flight, batch = 1, 1 if tool == "llama-bench" else None
+        # An import may not know how many requests were in flight.
+        is_open = in_flight is None and rate is None
+        all_submitted = is_open and (
+            "submits all" in makes
+            or ("may submit all" in makes and "concurrency" in asked)
+        )
+        at_once = requests if all_submitted else in_flight
+        if "in batches" in makes:  # what does not fit into one waits
+            bounds = [bound for bound in (at_once, batch) if bound is not None]
+            at_once = min(bounds, default=None)
+        each = batch if "counts batches" in makes else in_flight
+        if requests and each and {"counts batches", "counts rounds"} & {*makes}:
+            requests *= each
         return cls(
-            tool=_tool(asked),
+            tool=tool,
             input_tokens=_length(asked.get("input_tokens")),
             output_tokens=_length(asked.get("output_tokens")),
             dataset=_word(asked.get("dataset")),
             in_flight=in_flight,
-            at_once=in_flight,
-            request_rate=_positive(asked.get("request_rate")),
+            at_once=at_once,
+            all_submitted=all_submitted,
+            is_in_step="in step" in makes,
+            request_rate=rate,
             burstiness=_positive(asked.get("burstiness")),
             depth=_count(asked, "depth") or 0,
-            batch=_count(asked, *BATCH),
-            requests=_count(asked, *REQUESTS),
+            batch=batch,
+            requests=requests,
         )
-
-    def submitted_at_once(self) -> Self:
-        """The load of a client that submits all of its requests at once unless it was told otherwise."""
-        if self.in_flight is not None or self.request_rate is not None:
-            return self
-        return replace(self, all_submitted=True, at_once=self.requests)
-
-    def in_batches(self) -> Self:
-        """The load of a tool that brings its own engine: what does not fit into a batch waits."""
-        bounds = [bound for bound in (self.at_once, self.batch) if bound is not None]
-        return replace(self, at_once=min(bounds, default=None))
 
     @property
     def is_known(self) -> bool:
@@ -183,56 +184,18 @@ def _word(value: object) -> str | None:
     return None
 
 
-_Step = Callable[[Load, Mapping[str, Any]], Load]
-"""From the load of a client, and what was asked for, to what a tool makes of it."""
-
-
-def _all_unless_unknown(load: Load, asked: Mapping[str, Any]) -> Load:
-    """An import may not know how many requests were in flight."""
-    return load.submitted_at_once() if "concurrency" in asked else load
-
-
-def _one_by_one(batch: int | None) -> _Step:
-    """One sequence at a time, whatever the number of its tokens in a batch."""
-    return lambda load, _: replace(load, in_flight=1, at_once=1, batch=batch)
-
-
-def _times(size: Literal["batch", "in_flight"]) -> _Step:
-    """So many batches or rounds, and not requests."""
-
-    def multiplied(load: Load, _: Mapping[str, Any]) -> Load:
-        each = getattr(load, size)
-        if load.requests is None or each is None:
-            return load
-        return replace(load, requests=load.requests * each)
-
-    return multiplied
-
-
-def _in_batches(load: Load, _: Mapping[str, Any]) -> Load:
-    return load.in_batches()
-
-
-def _all_at_once(load: Load, _: Mapping[str, Any]) -> Load:
-    return load.submitted_at_once()
-
-
-def _in_step(load: Load, _: Mapping[str, Any]) -> Load:
-    return replace(load, is_in_step=True)
-
-
-_OWN_BATCHES = (_in_batches, _in_step, _times("batch"))
-_STEPS: Mapping[str, Sequence[_Step]] = {
+_OWN_BATCHES = ("in batches", "in step", "counts batches")
+_MAKES: Mapping[str, Sequence[str]] = {
     "ctranslate2": _OWN_BATCHES,
     "generate": _OWN_BATCHES,
-    "llama-bench": (_one_by_one(batch=1),),
-    "llama-benchy": (_times("in_flight"),),
-    "openai-endpoint": (_all_at_once,),
-    "trtllm-bench": (_all_unless_unknown, _in_batches),
-    "trtllm-bench latency": (_one_by_one(batch=None),),
-    "vllm-bench": (_all_at_once, _in_batches),
-    "vllm-bench latency": (_times("batch"), _in_batches),
-    "vllm-bench serve": (_all_at_once,),
+    "llama-bench": ("one by one",),
+    "llama-benchy": ("counts rounds",),
+    "openai-endpoint": ("submits all",),
+    "trtllm-bench": ("may submit all", "in batches"),
+    "trtllm-bench latency": ("one by one",),
+    "vllm-bench": ("submits all", "in batches"),
+    "vllm-bench latency": ("in batches", "counts batches"),
+    "vllm-bench serve": ("submits all",),
 }
-"""What tools make of their options, those included that are no longer run: a tool, or one of its modes. The batch of a
-server is a setting."""
+"""What tools make of their options, those included that are no longer run: a tool, or one of its modes. One that brings
+its own engine works `in batches`; the batch of a server is a setting."""

@@ -1,6 +1,5 @@
 """What must not reach the disk: secrets, home folders and host names, replaced by stable placeholders."""
 
-import codecs
 import copy
 import json
 import os
@@ -9,6 +8,7 @@ import re
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -26,21 +26,12 @@ _SERIAL = re.compile(
 _ANY_HOME = (
     r"/(?:home|Users)/[A-Za-z0-9._-]+|[A-Za-z]:\\{1,2}Users\\{1,2}[A-Za-z0-9._-]+"
 )
-_BLANK = re.compile(r"\s")
-_TEXT = "text"
 _PATTERNS = frozenset(("regex", "measured_from", "json"))
 """Options that are matched against what a tool says: with a placeholder they would match something else."""
 _REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 """A variable in place of a secret."""
 _MEASURE = re.compile(r"[A-Za-z]*[\d.,]+[A-Za-z]*")
 """What sizes, states and models are called: `60g`, `P0`, `h200`."""
-_WIDE = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-"""Marks at the beginning of text in two or four bytes per character; the longer ones first."""
 ALLOWED = re.compile(
     r"CUDA_.*|NVIDIA_.*|NCCL_.*|TORCH.*|PYTORCH_.*|TRTLLM_.*|TLLM_.*|TRT_.*|VLLM_.*|GGML_.*|LLAMA_.*|HF_HUB_OFFLINE|"
     r"SGLANG_.*|SGL_.*|FLASHINFER_.*|TRITON_.*|CUBLAS_.*|CUDNN_.*|OLLAMA_.*|"
@@ -125,40 +116,27 @@ class Redactor:
         return text
 
     def content(self, content: bytes) -> bytes:
-        """The same for bytes, which keep whatever is no text; UTF-16 and UTF-32 stay what they are."""
+        """The same for bytes, which keep whatever is no text. What has two or four bytes to a character is kept in one
+        where something in it is private."""
         text = content.decode("utf-8", "surrogateescape")
         clean = self.text(text)
-        coding = _wide_coding(content)
-        if clean != text or coding is None:
-            return clean.encode("utf-8", "surrogateescape")
-        # What is cut or damaged is kept as far as it can be read.
-        text = content.decode(coding, "replace")
-        clean = self.text(text)
-        return content if clean == text else clean.encode(coding, "replace")
+        if clean == text and "\0" in text:
+            narrow = content.replace(b"\0", b"").decode("utf-8", "surrogateescape")
+            text, clean = narrow, self.text(narrow)
+        if clean == text:
+            return content
+        return clean.encode("utf-8", "surrogateescape")
 
     def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
         """A command line: what follows a flag such as `--token` goes too."""
-        # A word with blanks, such as a script, is text of its own: it must not be taken for several words.
-        words = [word if word and not _BLANK.search(word) else _TEXT for word in argv]
-        line = self.text(" ".join(words)).split(" ")
-        clean: list[str] = []
-        flag = ""
-        for position, word in enumerate(argv):
-            shown = self._after(flag, word)
-            if len(line) == len(words) and SECRET in line[position]:
-                shown = line[position]
-            clean.append(shown)
-            flag = word
+        # One text, so that each word is seen beside the others.
+        clean = self.text("\r".join(argv)).split("\r")
+        if len(clean) != len(argv):
+            clean = [self.text(word) for word in argv]
+        for place, (flag, word) in enumerate(pairwise(argv), 1):
+            if flag.startswith("-") and "=" not in flag and is_secret_name(flag):
+                clean[place] = word if _REFERENCE.fullmatch(word) else SECRET
         return tuple(clean)
-
-    def _after(self, flag: str, word: str) -> str:
-        """A word as it may be shown after the one before it."""
-        if flag.startswith("-") and "=" not in flag and is_secret_name(flag):
-            return word if _REFERENCE.fullmatch(word) else SECRET
-        beside, together = self.text(flag), self.text(f"{flag} {word}")
-        if together.startswith(f"{beside} "):
-            word = together.removeprefix(f"{beside} ")
-        return self.text(word)
 
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Those that a record may show."""
@@ -204,20 +182,6 @@ class Redactor:
 
 def _host(found: re.Match[str]) -> str:
     return f"{found['before'] or ''}<host>"
-
-
-def _wide_coding(content: bytes) -> str | None:
-    """UTF-16 or UTF-32 by its mark, or by the zeros of its ASCII characters; None for anything else."""
-    for mark, coding in _WIDE.items():
-        if content.startswith(mark):
-            return coding
-    begin = content[:4096]
-    least = 0.2 * len(begin)
-    if len(begin) >= 8 and begin[1::2].count(0) > least > 4 * begin[::2].count(0):
-        return "utf-16-le"
-    if len(begin) >= 8 and begin[::2].count(0) > least > 4 * begin[1::2].count(0):
-        return "utf-16-be"
-    return None
 
 
 def _homes() -> set[str]:

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +18,6 @@ TIMEOUT = 120.0
 """Seconds that git may take, hooks and network included."""
 GRACE = 5.0
 """Seconds between SIGTERM and SIGKILL."""
-_LOOK = 0.02
-"""Seconds between looks at whether the processes of a group have ended."""
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
 """No program watches files, and a folder that looks like a repository is none: the second is known from git 2.38 on."""
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
@@ -187,25 +184,12 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End git and every process of its group: SIGTERM, and SIGKILL for what is left after `GRACE` seconds."""
-    group = process.pid
-    _signal(group, signal.SIGTERM)
-    _signal(group, signal.SIGCONT)  # a process that was stopped hears nothing
-    deadline = time.monotonic() + GRACE
-    while _signal(group, 0) and time.monotonic() < deadline:
-        process.poll()
-        time.sleep(_LOOK)
-    _signal(group, signal.SIGKILL)
-    with suppress(subprocess.TimeoutExpired):  # it hangs in the kernel
-        process.wait(GRACE)
-
-
-def _signal(group: int, number: int) -> bool:
-    """Send a signal to a group of processes. Returns whether there still is one."""
-    try:
-        os.killpg(group, number)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    """End git and every process of its group: SIGTERM, so that it takes its locks away, and SIGKILL for what is left
+    when git has ended, or after `GRACE` seconds."""
+    # A process that was stopped hears nothing before SIGCONT.
+    for numbers in ((signal.SIGTERM, signal.SIGCONT), (signal.SIGKILL,)):
+        for number in numbers:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):  # it hangs in the kernel
+            process.wait(GRACE)

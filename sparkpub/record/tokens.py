@@ -13,9 +13,6 @@ import re2
 SECRET = "<secret>"  # noqa: S105 - the placeholder
 LEAST = 16
 """Characters of a token that tell it from a word. Most vendors' are longer; a log may cut them."""
-MOST_WORDS = 1000
-"""Different tokens of a text that are looked for within other words, too, one after the other. A text with more of them
-is one of tokens: there each is replaced where it begins a word, so that the time grows with the text alone."""
 _LONG = 20
 """Letters that no word of a name has in one run."""
 _LISTED = "tokens.tsv"
@@ -71,30 +68,27 @@ _PUTTY = re.compile(
 )
 
 
-def without_tokens(text: str) -> str:
-    """The text with `<secret>` in place of every token and private key."""
+def without_keys(text: str) -> str:
+    """The text with `<secret>` in place of every private key."""
     if "PRIVATE KEY" in text:
         text = _ARMOUR_END.sub(SECRET, _ARMOUR.sub(SECRET, text))
     if "PuTTY" in text:
         text = _PUTTY.sub(rf"\g<before>{SECRET}", text)
-    content = text.encode("utf-8", "surrogatepass")
-    found = set(_PATTERN.findall(content))
-    if len(found) > MOST_WORDS:
-        clean = _PATTERN.sub(_replaced, content)
-        return str(clean.decode("utf-8", "surrogatepass"))
-    words = sorted((item.decode() for item in found), key=len, reverse=True)
-    for word in words:
-        if _is_token(word):
-            text = text.replace(word, SECRET)
     return text
+
+
+def without_tokens(text: str) -> str:
+    """The text with `<secret>` in place of every token."""
+    content = _PATTERN.sub(_replaced, text.encode("utf-8", "surrogatepass"))
+    return str(content.decode("utf-8", "surrogatepass"))
 
 
 def _replaced(found: Any) -> bytes:
     """A token by what stands for it, behind the sign before it."""
-    word = found.group(1)
+    whole, word = bytes(found.group(0)), bytes(found.group(1))
     if not _is_token(word.decode()):
-        return bytes(found.group(0))
-    return bytes(found.group(0)[: -len(word)]) + SECRET.encode()
+        return whole
+    return whole.removesuffix(word) + SECRET.encode()
 
 
 def _is_token(word: str) -> bool:

@@ -15,14 +15,12 @@ from sparkpub.plan import coverage
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.coverage import Coverage
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.requested import problems
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.derived import derived
 from sparkpub.record.errors import CollectError, MatrixError, RecordError
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import (
-    REMEDY,
     Stored,
     campaign_folders,
     read_campaign,
@@ -249,15 +247,9 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
     damage: list[str] = []
     for path in record_paths(folder):
         try:
-            stored = read_record(path)
+            runs.append(read_record(path))
         except RecordError as error:
             damage += error.lines()
-            continue
-        # Options that the run's tool does not have.
-        wrong = problems(stored.record)
-        damage += [f"{problem}, {path}; {REMEDY}" for problem in wrong]
-        if not wrong:
-            runs.append(stored)
     runs.sort(key=in_order_of_time)
     try:
         campaign = CampaignData(read_campaign(folder), folder, tuple(runs))

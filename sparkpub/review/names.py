@@ -12,7 +12,7 @@ the matrix goes before it. Within a campaign different keys have different names
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -34,8 +34,8 @@ _PLACES = {
     "docker": "Docker",
 }
 """Type of an environment to what readers call it."""
-_PLAIN_KEYS = ("native", "container")
-"""Keys of environments that say no more than the type."""
+_PLAIN_KEYS = {"native": "native", "container": "Docker"}
+"""Keys of environments that say no more than the name of their type."""
 _AXES = ("model", "environment", "workload")
 _WORD = re.compile(r"(?<![\w./-])[A-Za-z0-9][\w.+-]*(?:/[A-Za-z0-9][\w.+-]*)*")
 """What can be a key in a text, or the keys of a cell with strokes between them."""
@@ -110,18 +110,17 @@ def runs_of(environment: str) -> str:
     return environment
 
 
+@dataclass(frozen=True, eq=False)
 class Names:
     """The names of everything in a dataset. Every method takes the campaign, since keys belong to one."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-        self._campaigns: dict[str, CampaignNames] = {}
+    dataset: Dataset
 
     @cached_property
     def models(self) -> Mapping[str, ModelName]:
         """Key of a model to its name, the most frequent of its spellings."""
         spellings: dict[str, Counter[str]] = {}
-        for campaign in self._dataset.campaigns.values():
+        for campaign in self.dataset.campaigns.values():
             for record in _one_of_each(campaign, "model").values():
                 found = model_name(record)
                 own = record.requested.model_id.rpartition("/")[2] == found.name
@@ -136,10 +135,15 @@ class Names:
         """The model of a run as one of `models`."""
         return self.models[model_name(record).key]
 
+    @cached_property
+    def _campaigns(self) -> Mapping[str, "CampaignNames"]:
+        return {
+            name: CampaignNames(data, self)
+            for name, data in self.dataset.campaigns.items()
+        }
+
     def campaign(self, name: str) -> "CampaignNames":
         """The names of a campaign."""
-        if name not in self._campaigns:
-            self._campaigns[name] = CampaignNames(self._dataset.campaign(name), self)
         return self._campaigns[name]
 
     def model(self, campaign: str, key: str) -> str:
@@ -157,13 +161,13 @@ class Names:
     def build(self, campaign: str, model: str, environment: str) -> str:
         """A model as it was served: `gemma-4-26B-A4B-it BF16`, and `Muse-Glimmer-30B, Docker (bf16-spec)` where the
         campaign has it in several environments."""
-        name, records = (
-            self.model(campaign, model),
-            self.campaign(campaign).data.records,
-        )
-        if len({record.environment for record in records if record.model == model}) < 2:
+        known = self.campaign(campaign)
+        records = known.data.records
+        places = {record.environment for record in records if record.model == model}
+        name = known.models.get(model, model)
+        if len(places) < 2:
             return name
-        return f"{name}, {self.environment(campaign, environment)}"
+        return f"{name}, {known.environments.get(environment, environment)}"
 
     def cell(self, campaign: str, cell: Cell) -> Cell:
         """A cell in words, as rows and legends name it: `7B`, `Docker`, `8 users, 512 in, 128 out`."""
@@ -183,9 +187,9 @@ class Names:
         """A text about a campaign with names in place of the keys that it holds: `deepseek/native` reads
         `DeepSeek-R1-Distill-Qwen-7B · native`. A key that is a word of the language stays, since the text may mean the
         word."""
-        if campaign not in self._dataset.campaigns:
+        if campaign not in self._campaigns:
             return text
-        known = self.campaign(campaign)
+        known = self._campaigns[campaign]
         told = _WORD.sub(lambda found: known.told(found[0]), text)
         return _BEFORE_WITH.sub("", told)
 
@@ -203,8 +207,8 @@ class CampaignNames:
         return self._told_apart(
             "model",
             lambda record: self.of_all.entity(record).name,
-            lambda record: " " + (setup_of(record).quantization or ""),
             lambda model: getattr(named(model.id), "name", None),
+            lambda record: f" {setup_of(record).quantization or ''}".rstrip(),
         )
 
     @cached_property
@@ -219,7 +223,6 @@ class CampaignNames:
         return self._told_apart(
             "environment",
             lambda record: environment_name(record.requested.environment.get("type")),
-            lambda _: "",
             lambda options: environment_name(options.type),
         )
 
@@ -227,10 +230,7 @@ class CampaignNames:
     def workloads(self) -> Mapping[str, str]:
         """Key of a workload to its load in words, with the number of requests where others have the same."""
         return self._told_apart(
-            "workload",
-            lambda record: load_name(load_of(record)),
-            _requests,
-            lambda _: None,
+            "workload", lambda record: load_name(load_of(record)), more_of=_requests
         )
 
     @cached_property
@@ -249,14 +249,11 @@ class CampaignNames:
             return word
         for axes in combinations(_AXES, len(keys)):
             names = [self.by_axis[axis] for axis in axes]
-            if all(key in known for key, known in zip(keys, names, strict=True)):
-                told = [known[key] for key, known in zip(keys, names, strict=True)]
+            pairs = list(zip(keys, names, strict=True))
+            if all(key in known for key, known in pairs):
+                told = [known[key] for key, known in pairs]
                 # What all cells have alike is not repeated.
-                several = [
-                    name
-                    for name, known in zip(told, names, strict=True)
-                    if len(known) > 1
-                ]
+                several = [known[key] for key, known in pairs if len(known) > 1]
                 return " · ".join(several or told[:1]) + word[len(whole) :]
         return word
 
@@ -264,30 +261,29 @@ class CampaignNames:
         self,
         axis: str,
         name_of: Callable[[Record], str],
-        more_of: Callable[[Record], str],
-        declared_name: Callable[[Any], str | None],
+        declared_name: Callable[[Any], str | None] = lambda _: None,
+        more_of: Callable[[Record], str] = lambda _: "",
     ) -> dict[str, str]:
         """Key to the label that the matrix gives it, else to its name: where others have the same with more of it, and
         with the key where that is the same, too."""
         records = _one_of_each(self.data, axis)
         declared = getattr(self.data.matrix, f"{axis}s", {})  # an import has no matrix
-        names = {key: name_of(record) or key for key, record in records.items()}
-        longer = {
-            key: names[key] + more_of(record).rstrip()
-            for key, record in records.items()
-        }
+        plain = {key: name_of(record) or key for key, record in records.items()}
         for key, item in declared.items():
-            names.setdefault(key, declared_name(item) or key)
-        plain = Counter(name for key, name in names.items() if key in _PLAIN_KEYS)
-        with_key = {
-            key: f"{name} ({_without_type(key)})"
-            for key, name in names.items()
-            if key not in _PLAIN_KEYS or plain[name] > 1
+            plain.setdefault(key, declared_name(item) or key)
+        more = {key: more_of(record) for key, record in records.items()}
+        in_brackets = {
+            key: f" ({_without_type(key)})"
+            for key, name in plain.items()
+            if _PLAIN_KEYS.get(key) != name
         }
-        for further in (longer, with_key):
+        names = plain
+        for added in (more, in_brackets):
             counts = Counter(names.values())
-            alike = [key for key, name in names.items() if counts[name] > 1]
-            names |= {key: further[key] for key in alike if key in further}
+            names = {
+                key: name if counts[name] == 1 else plain[key] + added.get(key, "")
+                for key, name in names.items()
+            }
         return names | {key: item.label for key, item in declared.items() if item.label}
 
 
@@ -310,3 +306,16 @@ def _without_type(key: str) -> str:
     for plain in _PLAIN_KEYS:
         key = key.removeprefix(f"{plain}-")
     return key
+
+
+def told_apart(names: Sequence[Sequence[str]]) -> list[str]:
+    """What tells each name from the others, of names in parts of which the first is the model: that where there are
+    several, and of the rest what others of the model have otherwise: `32B`, but `7B, 8 users` beside `7B, one user`."""
+    shared: dict[str, set[str]] = {}
+    for model, *rest in names:
+        shared[model] = shared.get(model, set(rest)) & set(rest)
+    found = []
+    for model, *rest in names:
+        own = [part for part in rest if part not in shared[model]]
+        found.append(", ".join([model] * (len(shared) > 1) + own) or model)
+    return found

@@ -13,10 +13,10 @@ from sparkpub.record.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.weights import bits
 from sparkpub.review.checks import CHECKS, Finding, Review
+from sparkpub.review.checks.rules import usual_hits
+from sparkpub.review.checks.spread import apart_inside
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names
-from sparkpub.review.offered import is_less_work
-from sparkpub.review.repeated import repeated
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import Setup, setup_of
 
@@ -86,7 +86,7 @@ class Speed:
     def cached(self) -> bool:
         """Whether its prompts were answered from the server's prefix cache in part: less work than the load says."""
         hits = self.mean("prefix_cache_hit_percent") or 0.0
-        return is_less_work(self.records[0], hits)
+        return hits > usual_hits(self.records[0])
 
     @property
     def per_user(self) -> float | None:
@@ -153,5 +153,5 @@ def _questioned(cell: str, findings: Iterable[Finding]) -> dict[str, str]:
 
 def _apart(records: Iterable[Record]) -> dict[str, str]:
     """The metrics whose repetitions lie so far apart that their mean says nothing, each with the check that says so."""
-    every = (each for record in records for each in repeated(record))
-    return {each.metric: "repetitions" for each in every if each.says_nothing}
+    names = (name for record in records for name in apart_inside(record))
+    return dict.fromkeys(names, "repetitions")

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from sparkpub.record.metrics import metric_called
 from sparkpub.record.store import write_atomic
-from sparkpub.record.text import outward, outward_digits, p_text, significant
+from sparkpub.record.text import number, outward, outward_digits, significant
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.bootstrap import RESAMPLES, SEED
 from sparkpub.review.statistics.estimate import ALPHA, MINIMUM_RUNS
@@ -18,11 +18,12 @@ from sparkpub.review.tables.column import TableRow, rows
 
 StatsForm = Literal["text", "markdown", "csv", "json"]
 PART = "part-0.parquet"
-_CHANGE = "difference ci95_difference difference_percent"
+_CHANGE = "unit difference ci95_difference difference_percent"
 _SHOWN: Mapping[str, tuple[str, str]] = {
     "cells": (
-        "Cells (σ of the sample; * is in effect the maximum: n is too small)",
-        "campaign model environment workload metric n mean sd ci95 cv_percent p50 p95 p99 n_effective trend_slope",
+        "Cells (sd of the sample; * is in effect the maximum: n is too small)",
+        "campaign model environment workload metric unit n mean sd ci95 cv_percent p50 p95 p99 n_effective"
+        " trend_slope trend_p_value",
     ),
     "comparisons": (
         "Comparisons (candidate against baseline)",
@@ -57,36 +58,9 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     ),
 }
 """Tables that `sparkpub stats` shows: the title, and the columns that people see."""
-_HEADINGS = {
-    "sd": "σ",
-    "ci95": "95 % interval",
-    "ci95_difference": "95 % interval",
-    "ci95_effect": "95 % interval",
-    "prediction95": "95 % prediction",
-    "cv_percent": "CV %",
-    "difference_percent": "%",
-    "overhead_percent": "overhead %",
-    "effect_unit": "unit",
-    "between_sd": "τ",
-    "i2_percent": "I² %",
-    "q": "Q",
-    "heterogeneity_p": "p of heterogeneity",
-    "n_effective": "n eff.",
-    "trend_slope": "trend per run",
-    "limit_seconds": "limit in s",
-    "limit_tpot_ms": "per token in ms",
-    "text": "requests/s",
-    "served_req_s": "completed/s",
-    "in_flight": "in flight",
-    "user_tok_s": "tok/s each",
-    "output_throughput_tok_s": "tok/s",
-    "milliseconds_per_token": "ms per token",
-    "share_percent": "% of the bandwidth",
-}
-"""Columns that people see under another name."""
 _IN_UNIT = ("mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference")
-"""In the digits of their metric, and mean and difference with its unit."""
-_SIGNED = ("difference", "difference_percent", "overhead_percent", "effect")
+"""In the digits of their metric."""
+_LISTS = ("campaigns", "verdicts")
 
 
 def tables(found: Results) -> dict[str, pd.DataFrame]:
@@ -100,28 +74,30 @@ def tables(found: Results) -> dict[str, pd.DataFrame]:
 def heading(found: Results) -> dict[str, Any]:
     """What stands before the tables of `sparkpub stats --json`."""
     out = [{"run": run, "reason": reason} for run, reason in found.excluded.items()]
-    bootstrap = {"resamples": RESAMPLES, "seed": SEED, "interval": "bootstrap-t"}
-    method = {
-        "confidence": 1 - ALPHA,
-        "minimum_runs": MINIMUM_RUNS,
-        "bootstrap": bootstrap,
+    return {
+        "include": found.include,
+        "excluded": out,
+        "method": {
+            "confidence": 1 - ALPHA,
+            "minimum_runs": MINIMUM_RUNS,
+            "bootstrap": {
+                "resamples": RESAMPLES,
+                "seed": SEED,
+                "interval": "bootstrap-t",
+            },
+        },
     }
-    return {"include": found.include, "excluded": out, "method": method}
 
 
 def json_pieces(found: Results) -> Iterator[bytes]:
-    """What `sparkpub stats --json` prints, a line for each row, in pieces: all at once would take gigabytes."""
+    """What `sparkpub stats --json` prints, table by table: all at once would take gigabytes."""
     yield to_json(heading(found))[:-1]
     for name, table in tables(found).items():
-        yield b',\n"' + name.encode() + b'":['
-        before = b"\n"
-        for row in rows(table):
-            values = row._asdict()
-            if "cell" not in table:
-                values.pop("cell", None)  # its parts are there
-            yield before + to_json(values, inf_nan_mode="null")
-            before = b",\n"
-        yield b"]"
+        documents = [row._asdict() for row in rows(table)]
+        for document in documents if "cell" not in table else ():
+            document.pop("cell", None)  # its parts are there
+        yield b',\n"' + name.encode() + b'":'
+        yield to_json(documents, inf_nan_mode="null")
     yield b"}\n"
 
 
@@ -131,10 +107,8 @@ def render(found: Results, form: StatsForm) -> str:
     if form == "json":
         return b"".join(json_pieces(found)).decode()
     if form == "csv":
-        parts = [
-            table.astype(object).assign(table=name)
-            for name, table in tables(found).items()
-        ]
+        every = tables(found).items()
+        parts = [table.astype(object).assign(table=name) for name, table in every]
         together = pd.concat(parts)
         return csv(together[["table", *together.columns.drop("table")]]).decode()
     write = _markdown if form == "markdown" else _text
@@ -142,68 +116,59 @@ def render(found: Results, form: StatsForm) -> str:
     for name, table in tables(found).items():
         title, shown = _SHOWN[name]
         names = shown.split()
-        lines = [[_HEADINGS.get(name, name) for name in names]]
+        lines = [names]
         for row in rows(table):
             lines.append([_cell(row, name) for name in names])
         if not table.empty:
-            told.append(write(title, lines))
+            told += [title, *write(lines), ""]
     return "\n".join(told)
 
 
 def _counted(found: Results) -> str:
+    """How many runs the figures are of, and which are left out."""
     runs = {run for cell in found.cells["runs"] for run in cell}
-    if found.include == "all":
-        return f"All {len(runs)} runs as recorded, including excluded ones.\n"
     lines = [f"{len(runs)} runs counted, {len(found.excluded)} excluded."]
     lines += [f"- {run}: {reason}" for run, reason in found.excluded.items()]
     return "\n".join(lines) + "\n"
 
 
 def _cell(row: TableRow, name: str) -> str:
+    """One value of a row for a reader."""
     value = getattr(row, name)
-    if name == "n" and row.machines:
-        pairs = zip(row.machines, row.n_by_machine, strict=True)
-        each = ", ".join(f"{machine}: {n}" for machine, n in pairs)
-        return f"{value} ({each})"
-    if name in ("campaigns", "verdicts"):
+    if name in _LISTS:
         return ", ".join(value)
+    decimals = None
+    if name in _IN_UNIT:
+        decimals = metric_called(row.metric, row.unit).decimals
     if isinstance(value, tuple):
         low, high = value
         ends = outward_digits(low, high)
-        if name in _IN_UNIT:
-            ends = outward(low, high, metric_called(row.metric).decimals)
-        return " … ".join(_figure(row, name, end) for end in ends)
-    text = _figure(row, name, value)
-    if name == "trend_slope" and value is not None:
-        p_value = row.trend_p_adjusted
-        return f"{text} ({p_text(row.trend_p_value if p_value is None else p_value)})"
+        if decimals is not None:
+            ends = outward(low, high, decimals)
+        return " … ".join(_figure(end, decimals) for end in ends)
+    text = _figure(value, decimals)
     return text if getattr(row, f"{name}_supported", True) else f"{text}*"
 
 
-def _figure(row: TableRow, name: str, value: Any) -> str:
-    """One value for a reader."""
+def _figure(value: Any, decimals: int | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, float | int):
         return value or "—"
-    text = significant(value)
-    if name in _IN_UNIT:
-        metric = metric_called(row.metric, row.unit)
-        text = metric.format(value, unit=name in ("mean", "difference"))
-    return f"+{text}" if name in _SIGNED and value > 0 else text
+    return significant(value) if decimals is None else number(value, decimals)
 
 
-def _markdown(title: str, lines: Sequence[Sequence[str]]) -> str:
-    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    head, *body = (f"| {' | '.join(line)} |" for line in cells)
-    rule = "|" + " --- |" * len(lines[0])
-    return "\n".join([f"## {title}", "", head, rule, *body]) + "\n"
+def _markdown(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    head, *body = lines
+    for line in (head, ["---"] * len(head), *body):
+        cells = [cell.replace("|", "\\|") for cell in line]
+        yield f"| {' | '.join(cells)} |"
 
 
-def _text(title: str, lines: Sequence[Sequence[str]]) -> str:
+def _text(lines: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    told = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-    return "\n".join([title, *told]) + "\n"
+    for line in lines:
+        yield "  ".join(map(str.ljust, line, widths)).rstrip()
 
 
 # -- files ---------------------------------------------------------------------------------------------------------

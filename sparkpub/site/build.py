@@ -6,33 +6,26 @@ Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `s
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
 from pydantic_core import to_json
 
-from sparkpub.record.errors import SiteError
+from sparkpub.record.errors import ClaimError, SiteError
 from sparkpub.review.checks import Review, review
-from sparkpub.review.claims import facts, ledger
+from sparkpub.review.claims import facts
+from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
 from sparkpub.site.cache import WORK, Cache
-from sparkpub.site.content import (
-    SHELL,
-    File,
-    Page,
-    RunPage,
-    Site,
-    SiteOptions,
-    packed,
-    placeholder,
-)
+from sparkpub.site.content import SHELL, File, Page, Site, SiteOptions, packed
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.draw import Drawings
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     blog,
@@ -47,14 +40,8 @@ from sparkpub.site.pages import (
 )
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
-from sparkpub.site.publication import Publication
-from sparkpub.site.sources import (
-    CLAIMS_FILE,
-    FACTS_FILE,
-    files,
-    page_text,
-    refuse_outside,
-)
+from sparkpub.site.publication import Publication, run_address, run_file
+from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, files, read, refuse_outside
 from sparkpub.site.words import Words
 
 __all__ = ["Site", "SiteOptions", "build"]
@@ -83,10 +70,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
         written, posts = _written(publication, library, templates)
         made = dict(tree.pages(publication, library, templates, addresses, posts))
         made[SHELL] = templates.page("view")
-        for stored in dataset.runs:
-            trace = telemetry.trace(stored)
-            if trace is not None:
-                library.add_later(trace.form.key, trace.form.chart)
+        traced, samples = _traced(publication, library)
 
         browser = runtime.files(cache)
         found = _together(
@@ -97,13 +81,15 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
             downloads.contents(publication, templates),
             preview_pictures.pictures(publication, posts, templates, cache),
             {feed.ADDRESS: feed.feed(publication, posts, templates)},
+            samples,
             browser.files,
         )
         placed = placing.Placing(library, templates, drawings.finished())
         whole = placed.placed(found, cache)
     cache.prune()
     pages = RunPages(publication, templates)
-    run_pages = partial(_run_pages, publication, pages, placed)
+    charts = {run: partial(placed.alone, figure) for run, figure in traced.items()}
+    run_pages = partial(_run_pages, publication, pages, charts)
     return Site(whole, run_pages, (browser.stylesheet, browser.module))
 
 
@@ -149,8 +135,11 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     The last one again where it would be the same: it is proofread before it is built, and what was made for that stays.
     """
     found = review_of(dataset)
-    claims = ledger.read(options.sources / CLAIMS_FILE)
-    verdicts = [proofreading.verdict(claim, found) for claim in claims]
+    judged = proofreading.judged(options.sources, found).values()
+    for problem in judged:
+        if isinstance(problem, ClaimError):
+            raise problem
+    verdicts = [one for one in judged if isinstance(one, Verdict)]
     known = facts_of(options.sources)
     asked = Publication(results_of(found), found, options, verdicts, known)
     if not any(known.same_as(asked) for known in _last):
@@ -174,7 +163,7 @@ def words_of(publication: Publication) -> Words:
     library = Library(publication)
 
     def figure(name: str, campaign: str | None = None, **part: str) -> str:
-        return placeholder(library.block(name, campaign, **part))
+        return library.named(name, campaign, **part)
 
     return Words(publication, figure)
 
@@ -242,8 +231,7 @@ def _written(
         if path.suffix != ".md" or uri == BLOG_INDEX:
             others[uri] = path
         else:
-            text = words.render(page_text(path, uri), uri)
-            pages[uri] = Page(text, source=path if uri in own else None)
+            pages[uri] = words.page(read(path, uri))
     shown = "".join(page.text for page in pages.values())
     for mark, (name, part) in words.figures.items():
         if mark in shown:
@@ -251,23 +239,37 @@ def _written(
     if GLOSSARY in pages:
         answers = tuple(found_by.of_glossary())
         pages[GLOSSARY] = replace(pages[GLOSSARY], answers=answers)
-    posts = blog.posts({uri: page.text for uri, page in pages.items()})
-    pages |= blog.with_series(pages, posts, publication, templates)
-    return others | pages, posts
+    posts = blog.posts(pages)
+    series = dict(blog.with_series(pages, posts, publication, templates))
+    rest = {uri: page for uri, page in pages.items() if uri not in series}
+    return others | rest | series, posts
+
+
+def _traced(
+    publication: Publication, library: Library
+) -> tuple[dict[str, Figure], dict[str, bytes]]:
+    """Run id to the figure of its telemetry, where there is some; and the files with their samples."""
+    figures, samples = {}, {}
+    for stored in publication.dataset.runs:
+        trace = telemetry.trace(stored)
+        if trace is not None:
+            library.add_later(trace.key, trace.chart)
+            figures[stored.run_id] = telemetry.figure(stored, trace)
+            samples[run_file(stored)] = runs.samples(stored, trace)
+    return figures, samples
 
 
 def _run_pages(
-    publication: Publication, pages: RunPages, placed: placing.Placing
-) -> Iterator[RunPage]:
-    """The page of every run with what its chart shows."""
+    publication: Publication,
+    pages: RunPages,
+    charts: Mapping[str, Callable[[], str]],
+) -> Iterator[tuple[str, Page]]:
+    """Address and page of every run with what its chart shows."""
     for campaign in publication.campaigns:
         for index, stored in enumerate(campaign.runs):
-            chart, file = "", b""
-            trace = telemetry.trace(stored)
-            if trace is not None:
-                chart = placed.alone(telemetry.figure(stored, trace))
-                file = runs.samples(stored, trace)
-            yield pages.page(campaign, index, chart, file)
+            chart = charts.get(stored.run_id, str)()
+            address = run_address(stored).rstrip("/")
+            yield f"{address}.md", pages.page(campaign, index, chart)
 
 
 def _evidence(publication: Publication) -> dict[str, File]:

@@ -1,21 +1,22 @@
-"""What a docs tree is made of: files by address, and how HTML reaches a page without passing through Markdown."""
+"""What a docs tree is made of: pages, files, and how HTML reaches a page without passing through Markdown."""
 
 import gzip
 import hashlib
 import html
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import yaml
 
 from sparkpub.site.cache import user_folder
 
 ROOT = "\ue000/"
 """Stands at the beginning of an address in generated HTML for the way from a page back to the root of the site, e.g.
 `../../`."""
-_PLACEHOLDER = re.compile(r'<div data-sp-block="([0-9a-f]{16})"></div>')
+_PLACEHOLDER = re.compile(r'<div data-sp-block="([^"]*)"></div>')
 POSTS = "blog/posts/"
 SHELL = "runs/view.md"
 """The page into which MkDocs puts every run."""
@@ -23,18 +24,8 @@ RUN_FILE = "run.packed"
 """Beside the page of a run: the samples of its chart."""
 LEVEL = 6
 """Of compression: a higher one takes twice the time for a hundredth of the bytes."""
-
-
 SITE_CARD = "cards/-site.png"
 """The preview picture of pages that have none of their own; no campaign's name and no slug begins like this."""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """The preview picture of a page: its address from the root of the site, and what it shows in words."""
-
-    address: str
-    words: str
 
 
 class SearchAnswer(NamedTuple):
@@ -45,46 +36,28 @@ class SearchAnswer(NamedTuple):
     words: str
 
 
-class RunPage(NamedTuple):
-    """The page of a run, of which a site has thousands: its address without `.md`, its heading, the HTML below it, and
-    the file beside it, which may be empty."""
-
-    address: str
-    title: str
-    html: str
-    file: bytes = b""
-
-    @property
-    def markdown(self) -> str:
-        """The page for an engine that has no shell for it."""
-        front = f"---\ntitle: {json.dumps(self.title)}\nhide: [navigation]\nsearch: {{exclude: true}}\n---"
-        heading = html.escape(self.title).replace("_", "&#95;").replace("*", "&#42;")
-        body = self.html.replace(ROOT, way_to_root(self.address))
-        return f"{front}\n\n# {heading} {{ #run }}\n\n<div data-sp-run>{body}</div>\n"
-
-
 @dataclass(frozen=True)
 class Page:
-    """A page as Markdown.
+    """A page: what it says of itself, its Markdown, and the HTML of the placeholders in it, by key.
 
-    `blocks` holds the HTML of its placeholders, by key. Charts and tables stand in the page as placeholders, since
-    passing them through Markdown and the search index would cost most of the build. `source` is the file behind the
-    page, for a "view source" link; `image` its preview picture; `linked_data` JSON about it for search engines.
+    `meta` is front matter, as the engine and the theme read it: `title`, `description`, `hide`, and of ours `image`,
+    the address of a preview picture, and `linked_data`, JSON for search engines. Charts and tables stand in the
+    Markdown as placeholders, since passing them through Markdown and the search index would cost most of the build.
     """
 
+    meta: Mapping[str, Any]
     text: str
-    blocks: Mapping[str, str] = field(default_factory=dict)
-    source: Path | None = None
-    image: Picture | None = None
-    linked_data: str | None = None
+    html: Mapping[str, str] = field(default_factory=dict)
     found_by: str = ""
-    """Words by which the search finds the page, besides those of its own text outside of blocks."""
+    """Words by which the search finds the page, besides those of its Markdown."""
     answers: tuple[SearchAnswer, ...] = ()
     """What of the page the search finds by itself."""
 
     def whole(self, uri: str) -> str:
-        """The page with its HTML in place, at its address in the docs tree."""
-        return fill(self.text, self.blocks, way_to_root(uri))
+        """The page with its HTML in place, at its address in the docs tree, for any engine."""
+        front = yaml.safe_dump(escaped(self.meta), allow_unicode=True, sort_keys=False)
+        body = fill(self.text, self.html, way_to_root(uri))
+        return f"---\n{front}---\n\n{body}"
 
 
 File = Page | bytes | Path
@@ -92,11 +65,11 @@ File = Page | bytes | Path
 
 
 class Site(NamedTuple):
-    """The docs tree by address; what makes the pages of runs, one after another; and the addresses of the style sheet
-    and of the module that an engine has to put into every page."""
+    """The docs tree by address; what makes the pages of runs, one after another, with their addresses; and the
+    addresses of the style sheet and of the module that an engine has to put into every page."""
 
     files: Mapping[str, File]
-    runs: Callable[[], Iterator[RunPage]]
+    runs: Callable[[], Iterator[tuple[str, Page]]]
     assets: tuple[str, str] = ("", "")
 
 
@@ -143,15 +116,23 @@ def placeholders(text: str) -> list[str]:
 
 
 def fill(text: str, blocks: Mapping[str, str], root: str) -> str:
-    """`text` with each placeholder replaced by its HTML, links relative to `root`."""
+    """`text` with each placeholder replaced by its HTML, links relative to `root`; what somebody else wrote like one
+    stays."""
 
     def filled(found: re.Match[str]) -> str:
         block = blocks.get(found[1])
-        if block is None:
-            return found[0]  # somebody wrote what looks like one
-        return fill(block, blocks, root).replace(ROOT, root)
+        return found[0] if block is None else fill(block, blocks, root)
 
-    return _PLACEHOLDER.sub(filled, text)
+    return _PLACEHOLDER.sub(filled, text).replace(ROOT, root)
+
+
+def escaped(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Front matter with title and description as HTML: themes put them into pages, tabs and attributes as they are."""
+    told = {name: meta[name] for name in ("title", "description") if meta.get(name)}
+    return {
+        **meta,
+        **{name: html.escape(html.unescape(str(said))) for name, said in told.items()},
+    }
 
 
 def way_to_root(uri: str) -> str:

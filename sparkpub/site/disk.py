@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import write_atomic
-from sparkpub.site.content import RUN_FILE, Page, Site
+from sparkpub.site.content import SHELL, Page, Site
 
 MANIFEST = ".sparkpub-files.json"
 """What this program wrote into a folder: nothing else there is ever touched."""
@@ -45,12 +46,10 @@ def write(site: Site, out: Path) -> tuple[int, int]:
 
 def contents(site: Site) -> Iterator[tuple[str, bytes]]:
     """Address and bytes of every file, as an engine without our plugin gets it."""
-    for uri, file in site.files.items():
+    for uri, file in chain(site.files.items(), site.runs()):
+        if uri == SHELL:
+            continue
         if isinstance(file, Page):
             yield uri, file.whole(uri).encode()
         else:
             yield uri, file if isinstance(file, bytes) else file.read_bytes()
-    for run in site.runs():
-        yield f"{run.address}.md", run.markdown.encode()
-        if run.file:
-            yield f"{run.address}/{RUN_FILE}", run.file

@@ -7,7 +7,7 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,20 +34,17 @@ from mkdocs.utils.templates import TemplateContext
 
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.settings import DEFAULT_DATA
-from sparkpub.record.store import write_atomic
 from sparkpub.site import manual, stamp
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
     POSTS,
-    RUN_FILE,
     SHELL,
     SITE_CARD,
     File,
-    Picture,
     Site,
     SiteOptions,
-    block_key,
+    escaped,
     fill,
 )
 from sparkpub.site.content import Page as SourcePage
@@ -119,11 +116,25 @@ class Additions:
 
     policy: Callable[[Context], str] | None
     """None in a preview, whose server adds a script of its own to every page."""
-    image: Callable[[Page], Picture]
-    linked_data: Callable[[Page], str | None]
+    card: str
+    """The picture of pages that have none of their own."""
     search: str
     problems: Sequence[str]
     """What stops a build, in a preview: a line each."""
+
+
+def _file(config: MkDocsConfig, uri: str, file: File) -> DocFile:
+    """A file of the tree that is not there as one."""
+    inclusion = InclusionLevel.UNDEFINED
+    if uri.endswith(".md") and not _IN_NAV.match(uri):
+        inclusion = InclusionLevel.NOT_IN_NAV
+    if isinstance(file, Path):
+        return DocFile.generated(
+            config, uri, abs_src_path=str(file), inclusion=inclusion
+        )
+    # A page says what it has in `on_page_markdown`.
+    content = b"" if isinstance(file, SourcePage) else file
+    return DocFile.generated(config, uri, content=content, inclusion=inclusion)
 
 
 class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-call]
@@ -188,18 +199,19 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         config.extra_javascript.append(script)
         self._pages = {}
         for uri, file in self._site.files.items():
-            known = files.get_file_from_path(uri)
             if isinstance(file, SourcePage):
                 self._pages[uri] = file
-            elif known and isinstance(file, Path):
-                continue
-            if known is not None:
-                files.remove(known)
-            files.append(self._file(config, uri, file))
+            known = files.get_file_from_path(uri)
+            if known is None:
+                files.append(_file(config, uri, file))
+            elif uri.endswith(".md"):
+                pages = Path(config.docs_dir).relative_to(self._folder(config))
+                known.edit_uri = f"../{(pages / uri).as_posix()}"
+        self._order_posts(files)
         self._blocks = {
             key: html
             for page in self._pages.values()
-            for key, html in page.blocks.items()
+            for key, html in page.html.items()
         }
         if config.nav is not None:
             config.nav = manual.navigation(config.nav, files.src_uris)
@@ -234,42 +246,24 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             evidence_on_site=self.config.evidence == "site",
         )
 
-    def _file(self, config: MkDocsConfig, uri: str, file: File) -> DocFile:
-        is_post = uri.startswith(POSTS)
-        inclusion = InclusionLevel.UNDEFINED
-        if uri.endswith(".md") and not _IN_NAV.match(uri) and not is_post:
-            inclusion = InclusionLevel.NOT_IN_NAV
-        page = file if isinstance(file, SourcePage) else SourcePage("")
-        given: dict[str, Any] = {"content": page.text if file is page else file}
-        if isinstance(file, Path):
-            given = {"abs_src_path": str(file)}
-        elif is_post:
-            given = {"abs_src_path": str(self._post(config, uri, page.text))}
-        made = DocFile.generated(config, uri, inclusion=inclusion, **given)
-        if page.source is not None and config.repo_url and config.edit_uri:
-            with suppress(ValueError):  # of a file that is elsewhere
-                path = page.source.resolve().relative_to(self._folder(config))
-                made.edit_uri = f"../{path.as_posix()}"
-        return made
-
-    def _post(self, config: MkDocsConfig, uri: str, text: str) -> Path:
-        """A post as a file: the blog opens its posts itself, so they need a place, outside every watched folder."""
-        folder = self._folder(config)
-        posts = folder / self.config.cache / "posts" / block_key(str(folder))
-        place = posts / Path(uri).name
-        if not place.is_file() or place.read_bytes() != text.encode():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(place, text, durable=False)
-        return place
+    def _order_posts(self, files: Files) -> None:
+        """Put the posts last first: the theme keeps the order of those of one time."""
+        for uri in reversed([uri for uri in self._pages if uri.startswith(POSTS)]):
+            known = files.get_file_from_path(uri)
+            assert known is not None
+            files.remove(known)
+            files.append(known)
 
     def on_page_markdown(self, markdown: str, *, page: Page, **_: Any) -> str:
-        """Have the shell of runs hold what the title of each takes the place of."""
-        if page.file.src_uri != SHELL:
+        """The page as we have it: bound to the data."""
+        source = self._pages.get(page.file.src_uri)
+        if source is None:
             return markdown
-        from sparkpub.site.pages import runs  # noqa: PLC0415 - see `_build`
-
-        page.meta["title"] = runs.STAND_IN
-        return markdown.replace(runs.TITLE, runs.STAND_IN)
+        for name, said in escaped(source.meta).items():
+            # A list may have been added to: the blog hides the navigation of its posts.
+            if name not in page.meta or isinstance(said, str):
+                page.meta[name] = said
+        return source.text
 
     def on_env(
         self, env: Environment, *, config: MkDocsConfig, files: Files
@@ -283,10 +277,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         policy = security.page_policy(env, self.config.allow)
         env.globals["sparkpub"] = Additions(
             policy=policy if self._preview is None else None,
-            image=lambda page: (
-                self._source(page).image or Picture(SITE_CARD, config.site_name)
-            ),
-            linked_data=lambda page: self._source(page).linked_data,
+            card=SITE_CARD,
             search=runtime.script(runtime.SEARCH)[0],
             problems=self._problems,
         )
@@ -294,7 +285,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _source(self, page: Page) -> SourcePage:
         """What a page is made of; nothing for one of the theme."""
-        return self._pages.get(page.file.src_uri, SourcePage(""))
+        return self._pages.get(page.file.src_uri, SourcePage({}, ""))
 
     def _refuse_twins(self, files: Files) -> None:
         """Stop a build where two files would be published at one address, and one of them lost."""
@@ -320,12 +311,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         config: MkDocsConfig,
         nav: Navigation,
     ) -> TemplateContext:
-        """Give every page a description; the theme writes it and the title into the page as they are."""
+        """Give every page a description, which the theme writes into it as it is."""
         text = description(page, config.site_description or "")
         page.meta["description"] = html.escape(text)
-        if "title" in page.meta:
-            title = html.unescape(str(page.meta["title"]))
-            page.meta["title"] = html.escape(title)
         self._add_to_search(page, config)
         return context
 
@@ -351,7 +339,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in: those of the page, and in a list of posts those of the posts."""
-        blocks = {**self._blocks, **self._source(page).blocks}
+        blocks = {**self._blocks, **self._source(page).html}
         return fill(output, blocks, "../" * page.url.count("/"))
 
     def on_post_build(self, *, config: MkDocsConfig) -> None:
@@ -372,14 +360,12 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         place = site / SHELL.removesuffix(".md") / "index.html"
         shell = place.read_text(encoding="utf-8")
         assert self._site is not None
-        for run in self._site.runs():
-            folder = site / run.address
+        for uri, run in self._site.runs():
+            folder = site / uri.removesuffix(".md")
             folder.mkdir(parents=True, exist_ok=True)
-            text = runs.in_shell(shell, run)
+            text = runs.in_shell(shell, uri, run)
             (folder / "index.html").write_text(text, encoding="utf-8")
-            if run.file:
-                (folder / RUN_FILE).write_bytes(run.file)
-        place.write_text(shell.replace(runs.STAND_IN, runs.TITLE), encoding="utf-8")
+        place.write_text(shell.replace(runs.TITLE, "One run"), encoding="utf-8")
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any

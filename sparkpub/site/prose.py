@@ -11,7 +11,6 @@ Of numbers in words those are figures that stand before a unit, or say a share o
 import re
 import unicodedata
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,8 +18,7 @@ from typing import Literal
 
 import markdown
 
-from sparkpub.record.errors import SiteError
-from sparkpub.site.sources import files, page_text
+from sparkpub.site.sources import pages
 
 BOUND, JUDGED = (
     "\N{OBJECT REPLACEMENT CHARACTER}",
@@ -242,25 +240,14 @@ def line_of(source: str, said: Typed) -> int:
 _FENCED = re.compile(r"^\s*(```+|~~~+).*?(?:^\s*\1.*?$|\Z)", re.DOTALL | re.MULTILINE)
 
 
-def pages(sources: Path) -> dict[str, str]:
-    """Address below `sources` to the text of every Markdown file that can be read, by name. The check `unreadable-page`
-    names the others."""
-    found = {}
-    for path, uri in files(sources):
-        if path.suffix == ".md":
-            with suppress(SiteError):
-                found[uri] = page_text(path, uri)
-    return found
-
-
 def uses(sources: Path, claim: str) -> list[str]:
     """`file:line` of every place whose text names a claim, for rereading when its verdict changed."""
     name = re.compile(
         rf"""\b(?:claim|verdict|evidence|says)\(\s*(["']){re.escape(claim)}\1"""
     )
     places: list[str] = []
-    for uri, text in pages(sources).items():
-        for found in name.finditer(text):
-            line = text.count("\n", 0, found.start()) + 1
+    for uri, source in pages(sources).items():
+        for found in name.finditer(source.whole):
+            line = source.whole.count("\n", 0, found.start()) + 1
             places.append(f"{uri}:{line}")
     return list(dict.fromkeys(places))

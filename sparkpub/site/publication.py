@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 
-import pandas as pd
-
 from sparkpub.record import metrics as registry
 from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
+from sparkpub.review import sweeps
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
@@ -21,9 +20,9 @@ from sparkpub.review.leaderboard import Board, boards
 from sparkpub.review.names import Names
 from sparkpub.review.progress import VersionLine, lines
 from sparkpub.review.results import Results
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.speeds import Speed, speeds
 from sparkpub.review.tables.column import rows
-from sparkpub.site import sweeps
 from sparkpub.site.content import RUN_FILE, SiteOptions
 from sparkpub.site.pages.evidence import Published, published
 
@@ -67,12 +66,9 @@ class Publication:
         """What readers call models, environments and workloads."""
         return Names(self.dataset)
 
-    def lines(self, campaign: CampaignData) -> Sequence[sweeps.Line]:
-        """What a campaign varies: every line of it, axis by axis."""
-        return self._lines[campaign.name]
-
     @cached_property
-    def _lines(self) -> Mapping[str, Sequence[sweeps.Line]]:
+    def lines(self) -> Mapping[str, Sequence[sweeps.Line]]:
+        """What each campaign varies: every line of it, axis by axis."""
         return {campaign.name: sweeps.lines(campaign) for campaign in self.campaigns}
 
     @cached_property
@@ -93,12 +89,8 @@ class Publication:
     @cached_property
     def campaigns(self) -> tuple[CampaignData, ...]:
         """Campaigns, the one with the most runs first."""
-        return tuple(
-            sorted(
-                self.dataset.campaigns.values(),
-                key=lambda campaign: (-len(campaign.runs), campaign.name),
-            )
-        )
+        by_name = sorted(self.dataset.campaigns.values(), key=attrgetter("name"))
+        return tuple(sorted(by_name, key=lambda each: -len(each.runs)))
 
     @cached_property
     def evidence(self) -> Mapping[str, tuple[Published, ...]]:
@@ -113,13 +105,12 @@ class Publication:
 
     def joined(self, campaign: CampaignData) -> tuple[str, ...]:
         """The campaign and those that a claim joins with it, as measurements of the same: see `repeated_in`."""
-        names = [campaign.name]
+        found = {campaign.name: None}
         for verdict in self.verdicts:
             together = (verdict.claim.campaign, *verdict.claim.repeated_in)
             if campaign.name in together:
-                names += together
-        known = [name for name in names if name in self.dataset.campaigns]
-        return tuple(dict.fromkeys(known))
+                found |= dict.fromkeys(together)
+        return tuple(name for name in found if name in self.dataset.campaigns)
 
     def findings_of(self, campaign: CampaignData) -> Sequence[Finding]:
         """What the checks found in a campaign."""
@@ -129,38 +120,50 @@ class Publication:
     def _findings(self) -> Mapping[str, Sequence[Finding]]:
         return grouped(self.review.findings, attrgetter("campaign"))
 
-    def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
+    def metrics(self, campaign: CampaignData) -> Sequence[Metric]:
         """The metrics for which a campaign has values: those that lead first, then in the order of metrics.toml."""
         return self._ranked[campaign.name][0]
 
-    def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
+    def headlines(self, campaign: CampaignData) -> Sequence[Metric]:
         """The leading metrics of a campaign, at most `LEADING`: those that its matrix names, its own and those of its
         workloads by rank, and only then what the sampler saw. Where none of them leads, its first metrics."""
         return self._ranked[campaign.name][1]
 
     @cached_property
-    def _ranked(self) -> Mapping[str, tuple[tuple[Metric, ...], tuple[Metric, ...]]]:
+    def _ranked(self) -> Mapping[str, tuple[Sequence[Metric], Sequence[Metric]]]:
         """The metrics of each campaign, and those that lead it."""
-        runs = self.results.runs
-        known = runs[runs["value"].notna()]
-        found = {}
+        runs = self.results.runs[self.results.runs["value"].notna()]
+        of_sampler = (runs["source"] == "sampler").groupby(
+            [runs["campaign"], runs["metric"]], observed=True
+        )
+        sampled, found = of_sampler.all().to_dict(), {}
         for campaign in self.campaigns:
-            values = known[known["campaign"] == campaign.name]
-            measured = set(values["metric"])
-            held = [each for key, each in campaign.metrics.items() if key in measured]
-            metrics = tuple(ranked(held))
-            found[campaign.name] = metrics, _headlines(campaign, metrics, values)
+            metrics = ranked(
+                metric
+                for name, metric in campaign.metrics.items()
+                if (campaign.name, name) in sampled
+            )
+            declared = list(campaign.matrix.primary) if campaign.matrix else []
+            by_name = {metric.name: metric for metric in metrics}
+            primary = [by_name[name] for name in declared if name in by_name]
+            of_workload: list[Metric] = []
+            of_sensors: list[Metric] = []
+            for metric in metrics:
+                leads = metric.headline is not None or metric.name not in METRICS
+                if leads and metric not in primary:
+                    is_seen = sampled[campaign.name, metric.name]
+                    (of_sensors if is_seen else of_workload).append(metric)
+            leading = [*primary, *of_workload, *of_sensors] or metrics
+            found[campaign.name] = metrics, leading[:LEADING]
         return found
 
     def shared(self, campaign: CampaignData) -> str:
         """Why a campaign answers nothing: other programs used the machine during many of its runs. Empty where they did
         not."""
-        found = {
-            run
-            for finding in self.findings_of(campaign)
-            if finding.check == "foreign-load"
-            for run in finding.runs
-        }
+        found: set[str] = set()
+        for finding in self.findings_of(campaign):
+            if finding.check == "foreign-load":
+                found |= set(finding.runs)
         if len(found) <= SHARED * len(campaign.runs):
             return ""
         return (
@@ -169,29 +172,8 @@ class Publication:
         )
 
 
-def _headlines(
-    campaign: CampaignData, metrics: Sequence[Metric], values: pd.DataFrame
-) -> tuple[Metric, ...]:
-    """`values` are the campaign's rows of the table of runs. What the sampler saw beside a workload comes last."""
-    declared = campaign.matrix.primary if campaign.matrix else ()
-    primary = [metric for metric in metrics if metric.name in declared]
-    primary.sort(key=lambda metric: declared.index(metric.name))
-    by_workload, sampled = [], []
-    workloads = set(values[values["source"] != "sampler"]["metric"])
-    for metric in metrics:
-        own = metric.name not in METRICS
-        if metric in primary or (metric.headline is None and not own):
-            continue
-        if metric.name in workloads:
-            by_workload.append(metric)
-        else:
-            sampled.append(metric)
-    leading = [*primary, *by_workload, *sampled] or metrics
-    return tuple(leading[:LEADING])
-
-
-def cell_keys(campaign: CampaignData) -> tuple[tuple[str, str, str], ...]:
-    """(model, environment, workload) of every cell that is declared or was run, model by model."""
+def cell_keys(campaign: CampaignData) -> tuple[Cell, ...]:
+    """Every cell that is declared or was run, load by load, and in each model by model."""
     models, environments, workloads = campaign.axes
     present = {record.cell for record in campaign.records}
     if campaign.matrix is not None:
@@ -201,12 +183,11 @@ def cell_keys(campaign: CampaignData) -> tuple[tuple[str, str, str], ...]:
     return tuple(cell for cell in cells if cell in present)
 
 
-def cell_label(names: Names, campaign: CampaignData, cell: tuple[str, str, str]) -> str:
+def cell_label(names: Names, campaign: CampaignData, cell: Cell) -> str:
     """What a row of a table is called: the parts of its name that differ within the campaign, `7B · native`."""
     told = names.cell(campaign.name, cell)
-    several = [len(keys) > 1 for keys in campaign.axes]
-    parts = [part for part, differs in zip(told, several, strict=True) if differs]
-    return " · ".join(parts) or told[0]
+    parts = zip(told, campaign.axes, strict=True)
+    return " · ".join(part for part, keys in parts if len(keys) > 1) or told[0]
 
 
 def run_address(run: Stored) -> str:

@@ -1,11 +1,13 @@
-"""Pages as somebody handed them in: their text within bounds, and an end to the time that reading one may take."""
+"""Pages as somebody wrote them: front matter and Markdown within bounds, and an end to the time that one may take."""
 
 import re
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -23,12 +25,15 @@ from pydantic import (
 from sparkpub.record import documents, outside
 from sparkpub.record.errors import SiteError
 from sparkpub.record.record import Declared
+from sparkpub.site.content import Page
 
 CLAIMS_FILE, FACTS_FILE = "claims.yaml", "facts.yaml"
 LONGEST_SECONDS = 20.0
 """Reading a page takes a hundredth of it; Markdown made of nothing but `[` takes for ever."""
-FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
+_FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 """The front matter of a page, and the text in it."""
+_MOST_KEPT = 512
+"""Pages that a preview does not parse again."""
 ListOfNames = tuple[str, ...] | None
 Label = Annotated[str, StringConstraints(pattern=r'^[^<>\[\]{}"]*$')]
 """A tag or a category: the theme writes it into pages as it is, and makes a heading of a category. What begins an
@@ -45,9 +50,9 @@ def dates(given: object) -> tuple[datetime, datetime]:
 
 
 def _moment(given: object) -> datetime:
-    """A day or a time as YAML has read it or left it as text."""
+    """A day or a time as YAML has read it."""
     if isinstance(given, str):
-        given = datetime.fromisoformat(given)
+        raise ValueError(f"{given!r} is text; write YYYY-MM-DD without quotes")  # noqa: TRY004 - of a document
     if isinstance(given, date) and not isinstance(given, datetime):
         given = datetime.combine(given, time())
     if not isinstance(given, datetime):
@@ -110,13 +115,53 @@ def refuse_outside(path: Path, uri: str, sources: Path) -> None:
         )
 
 
-def page_text(path: Path, uri: str) -> str:
-    """A page's text with line feeds alone.
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A page as it was written. `front` are the lines of its front matter, and `meta` is what they say."""
+
+    uri: str
+    front: str
+    meta: Mapping[str, Any]
+    text: str
+
+    @property
+    def whole(self) -> str:
+        """The file."""
+        return self.front + self.text
+
+    def filled(self, say: Callable[[str, int], str]) -> Page:
+        """The page with `say(text, lines)` in place of its texts; so many lines of the file stand before each."""
+        meta = dict(self.meta)
+        for name, value in meta.items():
+            if isinstance(value, str):
+                before = self.front[: self.front.find(f"\n{name}:") + 1]
+                meta[name] = say(value, before.count("\n"))
+        return Page(meta, say(self.text, self.front.count("\n")))
+
+
+def pages(sources: Path) -> dict[str, Source]:
+    """Every page in a folder that can be read, by its address. The check `unreadable-page` names the others."""
+    found = {}
+    for path, uri in files(sources):
+        if path.suffix == ".md":
+            with suppress(SiteError):
+                found[uri] = read(path, uri)
+    return found
+
+
+def read(path: Path, uri: str) -> Source:
+    """A page with line feeds alone.
 
     Raises SiteError with the file, and the line where it matters, for what is no plain text, and for front matter that
     the site's engine could not read.
     """
-    text = outside.text(path, SiteError, "give a Markdown page").replace("\r\n", "\n")
+    text = outside.text(path, SiteError, "give a Markdown page")
+    return source_of(text.replace("\r\n", "\n"), uri)
+
+
+@lru_cache(_MOST_KEPT)
+def source_of(text: str, uri: str) -> Source:
+    """A page of this text; the same one for the same text."""
     unwanted = outside.CONTROL.search(text)
     if unwanted is not None:
         line = text.count("\n", 0, unwanted.start()) + 1
@@ -125,22 +170,22 @@ def page_text(path: Path, uri: str) -> str:
             where=f"{uri}:{line}",
             remedy="remove it",
         )
-    front = FRONT.match(text)
-    if front is not None:
-        # An expression in front matter may hold quotes as YAML does not know them.
-        head = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "x", front[1])
-        meta, lines = documents.parse("\n" + head, uri, SiteError)
-        documents.refuse(lines.duplicates, SiteError)
-        if not isinstance(meta, dict | None):
-            raise SiteError(
-                "front matter is no mapping", where=uri, remedy="write name: value"
-            )
-        try:
-            FrontMatter.model_validate(meta or {})
-        except ValidationError as error:
-            mistakes = lines.described(error, (), FrontMatter, "front matter")
-            documents.refuse(mistakes, SiteError)
-    return text
+    front = _FRONT.match(text)
+    if front is None:
+        return Source(uri, "", {}, text)
+    # Behind an empty line for the one that opens it.
+    meta, lines = documents.parse("\n" + front[1], uri, SiteError)
+    documents.refuse(lines.duplicates, SiteError)
+    if not isinstance(meta, dict | None):
+        raise SiteError(
+            "front matter is no mapping", where=uri, remedy="write name: value"
+        )
+    try:
+        FrontMatter.model_validate(meta or {})
+    except ValidationError as error:
+        mistakes = lines.described(error, (), FrontMatter, "front matter")
+        documents.refuse(mistakes, SiteError)
+    return Source(uri, front[0], meta or {}, text[front.end() :])
 
 
 class _OutOfTimeError(BaseException):

@@ -21,12 +21,13 @@ from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import expressions
+from sparkpub.site.content import Page
 from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import BOUND, JUDGED, UNIT
 from sparkpub.site.publication import Publication
 from sparkpub.site.scopes import NotMeasuredYetError, Scopes, matches
-from sparkpub.site.sources import FRONT
+from sparkpub.site.sources import Source
 
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""
@@ -35,7 +36,6 @@ NOT_YET = "not measured yet"
 INTERVAL = "interval "
 """Before a statistic whose 95 % interval a column of a table shows."""
 _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=(?:{UNIT})(?![\w/]))")
-_CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
 _SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n")
 """Statistics of a cell that `values` lists, besides its trend."""
 _ABOUT = 0.1
@@ -68,7 +68,7 @@ class TableColumn(NamedTuple):
 
 
 class Words:
-    """What prose may say of one dataset: every public method but `render` and `values` is a word of a page. `figure`
+    """What prose may say of one dataset: every public method but `page` and `values` is a word of a page. `figure`
     gives the Markdown of a named chart."""
 
     def __init__(self, publication: Publication, figure: Callable[..., str]) -> None:
@@ -82,26 +82,29 @@ class Words:
         self._readers = publication.names
         self._scopes = Scopes(publication.results)
         self._figure = figure
-        self._rendered: dict[tuple[str, str], str] = {}
+        self._pages: dict[Source, Page] = {}
         self._uri = ""
         self._links = True
         self._words = {name: self._word_called(name) for name in WORDS}
 
-    def render(self, text: str, uri: str) -> str:
-        """The Markdown of the page `uri` with every figure in place. Raises ClaimError with file and line."""
-        if (text, uri) not in self._rendered:
-            found = FRONT.match(text)
-            front = found[0] if found else ""
-            campaign = _CAMPAIGN.search(front)
-            self._uri = uri
-            self._scopes.default = campaign[1] if campaign else ""
-            self._links = False  # a title is no place for a link
-            said = expressions.render(self._words, front, uri, 0)
-            self._links = True
-            body, lines = text[len(front) :], front.count("\n")
-            said += expressions.render(self._words, body, uri, lines)
-            self._rendered[text, uri] = said
-        return self._rendered[text, uri]
+    def page(self, source: Source) -> Page:
+        """A page with every figure in place. Raises ClaimError with file and line."""
+        if source not in self._pages:
+            self._pages[source] = source.filled(
+                lambda text, lines: self.said(
+                    source, text, lines, links=text is source.text
+                )
+            )
+        return self._pages[source]
+
+    def said(
+        self, source: Source, text: str, lines: int = 0, *, links: bool = False
+    ) -> str:
+        """A text of a page with every figure in place; so many lines of the file stand before it. A title is no place
+        for links."""
+        self._uri, self._links = source.uri, links
+        self._scopes.default = source.meta.get("campaign") or ""
+        return expressions.render(self._words, text, source.uri, lines)
 
     def _word_called(self, name: str) -> Callable[..., str]:
         """A word that says so where its runs are still to be measured, and before whose units no line breaks."""
@@ -478,16 +481,20 @@ class Words:
 
 
 WORDS = tuple(
-    name for name in vars(Words) if name[0] != "_" and name not in ("render", "values")
+    name
+    for name in vars(Words)
+    if name[0] != "_" and name not in ("page", "said", "values")
 )
 """What prose may call."""
 
 
-def proof(text: str, uri: str) -> str:
+def proof(source: Source) -> Page:
     """A page with a mark in place of each result, to be read for what was typed. Raises ClaimError with file and
     line."""
     words = {name: _mark(name) for name in WORDS}
-    return expressions.render(words, text, uri, 0)
+    return source.filled(
+        lambda text, lines: expressions.render(words, text, source.uri, lines)
+    )
 
 
 def _mark(name: str) -> Callable[..., str]:

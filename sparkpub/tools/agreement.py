@@ -13,7 +13,6 @@ import numpy as np
 
 from sparkpub.record.percentiles import quantiles
 from sparkpub.tools import reading
-from sparkpub.tools.figures import scale_of, statistics_of
 from sparkpub.tools.language import ResultMapping
 from sparkpub.tools.where import at
 
@@ -47,10 +46,10 @@ def contradictions(
         if total is not None and count:
             yield from _unequal(mean, said, "its sum by its count", total / count)
     for stem, each in mapping.agree.values.items() if not lost_some else ():
-        scale = None if each.statistics else scale_of(each, document, "ms")
+        scale = None if each.statistics else each.scale_to("ms", document)
         paths: Mapping[str, str] = each.statistics or {
             name.removeprefix(f"{stem}_").removesuffix("_ms"): path
-            for name, path in statistics_of(stem, mapping.requests[stem]).items()
+            for name, path in mapping.requests[stem].statistics_of(stem).items()
         }
         values = [(scale or 1.0) * value for value in _flat(at(document, each.at))]
         told = {name: at(document, path) for name, path in paths.items()}

@@ -31,8 +31,7 @@ class AskedLoad:
 
 
 def asked(mapping: ResultMapping, document: Any) -> AskedLoad:
-    """By all terms; the first one counts of those for an option, and of those for a part of the name. Raises CellError
-    for a number that is none."""
+    """By all terms; the first one counts of those for an option, and of those for a part of the name."""
     options: dict[str, Any] = {}
     fits = dict(SHAPES[mapping.shape].fits(document))
     parts: dict[str, Any] = {}
@@ -57,30 +56,18 @@ def noted(terms: Iterable[Term], document: Any) -> Iterator[str]:
     for term in terms:
         value = _value(term, document)
         if value is not None and term.note is not None:
-            yield from _notes(term.note, value)
+            for said in value if isinstance(value, list) else [value]:
+                yield term.note.replace("{}", str(said))
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
     """A workload's key of letters and values, e.g. `serve-in64-out16-c4-n12`; what is None is left out."""
     texts = [
-        f"{letters}{_short(value)}"
+        f"{letters}{value:g}" if isinstance(value, float) else f"{letters}{value}"
         for letters, value in parts.items()
         if value is not None
     ]
     return as_key("-".join(texts))
-
-
-def _short(value: Any) -> str:
-    known = reading.number(value)
-    if isinstance(value, int) or known is None:
-        return str(value)
-    return f"{known:g}"
-
-
-def _notes(note: str, value: Any) -> Iterator[str]:
-    """The note, once for each word of a list."""
-    for said in value if isinstance(value, list) else [value]:
-        yield note.replace("{}", f"{said:g}" if isinstance(said, int) else str(said))
 
 
 def _value(term: Term, document: Any) -> Any:
@@ -91,8 +78,7 @@ def _value(term: Term, document: Any) -> Any:
         return term.says
     found = at(document, term.at)
     value = _read(term, found)
-    is_usual = _goes_without_saying(term, found) or _goes_without_saying(term, value)
-    if value is None or is_usual:
+    if value is None or _is_usual(term, found) or _is_usual(term, value):
         return None
     if term.says is not None:
         return term.says
@@ -101,10 +87,11 @@ def _value(term: Term, document: Any) -> Any:
     return value
 
 
-def _goes_without_saying(term: Term, value: Any) -> bool:
-    usual = [word for word in term.unless if isinstance(word, str)]
+def _is_usual(term: Term, value: Any) -> bool:
+    """Whether a value goes without saying."""
+    words = [word for word in term.unless if isinstance(word, str)]
     return value in term.unless or any(
-        fnmatch.fnmatchcase(str(value), word) for word in usual
+        fnmatch.fnmatchcase(str(value), word) for word in words
     )
 
 
@@ -123,26 +110,17 @@ def _read(term: Term, found: Any) -> Any:
         case "words":
             listed = found if isinstance(found, list) else [found]
             return [word for item in listed if (word := reading.word(item)) is not None]
-    return _as_it_stands(term, found)
-
-
-def _as_it_stands(term: Term, found: Any) -> Any:
-    """A number as such, and a whole one as that; any other text."""
-    said = None if isinstance(found, list | dict) else cells.text(found)
-    value = None if said is None else reading.number(said)
-    if said is None or (value is None and not reading.NUMBER.fullmatch(said)):
-        return said
+    if isinstance(found, list | dict):
+        return None
+    value = reading.number(found)
     if value is None or abs(value) > _MOST:
-        raise cells.CellError(f"column {term.at!r} has {cells.shown(said)}; correct it")
+        return cells.text(found)
     return int(value) if value.is_integer() else value
 
 
 def _is_unlimited(term: Term, document: Any) -> bool:
     """Whether the client was told to do without it, and says so."""
-    around, _, name = (term.at or "").rpartition(".")
-    fields = at(document, around) if around else document
-    is_said = isinstance(fields, Mapping) and name in fields
-    return term.unlimited and is_said and fields[name] in (None, "inf")
+    return term.unlimited and term.at in document and document[term.at] in (None, "inf")
 
 
 def as_key(text: str) -> str:

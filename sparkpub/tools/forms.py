@@ -1,25 +1,33 @@
-"""Files as objects: JSON, JSON lines, CSV, YAML, and the tables and commands in a text. Nothing here knows a tool."""
+"""Files as objects: JSON, JSON lines, CSV, Parquet, YAML, and the tables and commands in a text. Nothing here knows a
+tool."""
 
 import csv
 import io
 import itertools
+import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
-from sparkpub.record.outside import UnfitError
+from sparkpub.record.outside import MOST_BYTES, UnfitError
 from sparkpub.record.record import Moment
 from sparkpub.tools import reading
 
 JSON = (".json", ".jsonl")
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 TEXTS = (".log", ".stdout", ".out", ".txt", ".md")
 """What a program printed, as people keep it: the one that says most first."""
+_MOST_CELLS = 10_000_000
+"""Of a Parquet file: a kilobyte can unpack to gigabytes."""
 LONGEST_WORD = 500
 """Characters of an argument that are kept."""
 _PLACEHOLDER = re.compile(r"\{\w+\}")
@@ -128,13 +136,66 @@ def spread_out(item: Any, path: list[str]) -> Iterator[tuple[dict[str, Any], Any
             yield {**around, step: row}, {**item, step: kept}
 
 
-def of_csv(text: str) -> list[dict[str, str]]:
-    """The rows of a CSV by the names of its header. Raises FileError where one has other columns."""
+def of_csv(text: str) -> list[dict[str, Any]]:
+    """The rows of a CSV by the names of its header; an empty cell, and one that is missing at the end, is None. Raises
+    FileError where a row has more cells than the header, or the header names two columns alike."""
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    lines = io.StringIO(text, newline="")
+    reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+    before = csv.field_size_limit(MOST_BYTES)  # one for the whole process
+    rows = []
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        names = [name.strip() for name in reader.fieldnames or ()]
+        if len(set(names)) < len(names):
+            raise FileError("two columns of the header have the same name; rename one")
+        reader.fieldnames = names
+        for row in reader:
+            if None in row:
+                where = f"line {reader.line_num}"
+                raise FileError(f"{where} has more cells than the header; correct it")
+            rows.append({name: (row[name] or "").strip() or None for name in names})
     except csv.Error as error:
         raise FileError(f"not CSV, or cut short: {error}") from None
-    return _named([row for row in rows if row])
+    finally:
+        csv.field_size_limit(before)
+    return [row for row in rows if any(row.values())]
+
+
+def of_table(file: ResultFile) -> list[dict[str, Any]]:
+    """The rows of a table in a file, or the objects of a JSON document. Raises FileError."""
+    if file.suffix in (".csv", ".tsv"):
+        return of_csv(file.text)
+    if file.suffix == ".parquet":
+        return _of_parquet(file.content)
+    return of_json(file.content)
+
+
+def _of_parquet(content: bytes) -> list[dict[str, Any]]:
+    """In a process of its own: Arrow ends the whole interpreter over some damaged files."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
+        try:
+            return apart.submit(_unpacked, content).result()
+        except ImportError:
+            remedy = "pip install 'sparkpub[site]', or write the table as CSV"
+            raise FileError(f"reading Parquet needs pyarrow; {remedy}") from None
+        except BrokenProcessPool:
+            raise FileError("not Parquet: its reader ended over it") from None
+
+
+def _unpacked(content: bytes) -> list[dict[str, Any]]:
+    """The rows of a Parquet file as JSON has them. Raises FileError where it is none, or is too large."""
+    import pyarrow as pa  # noqa: PLC0415 - a machine that only measures has no Arrow
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        if file.metadata.num_rows * file.metadata.num_columns > _MOST_CELLS:
+            raise FileError(f"more than {_MOST_CELLS:,} cells; split the table")
+        rows = file.read(use_threads=False).to_pylist()
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as problem:
+        said = " ".join(str(problem).split())
+        raise FileError(f"not Parquet that can be read: {said}") from None
+    return of_json(json.dumps(rows, default=str).encode())
 
 
 def of_yaml(file: ResultFile) -> Any:
@@ -157,8 +218,6 @@ def tables(text: str, column: str) -> Iterator[list[dict[str, str]]]:
 
 
 def _named(rows: list[list[str]]) -> list[dict[str, str]]:
-    if not rows:
-        return []
     header, *others = [[cell.strip() for cell in row] for row in rows]
     if any(len(row) != len(header) for row in others):
         raise FileError("cut short: a row has other columns than the header")

@@ -2,17 +2,15 @@
 
 `run` says where the names and facts of a run stand, `load` what was asked for, `metrics` and `requests` the figures. A
 row of a table is a run, or a document is, or each item of a list within it (`rows`); in a long table a row is a figure
-(`long`), as `sparkpub export` writes it. A mapping that names nothing of a run is for such an exported table.
+(`long`), as `sparkpub export` writes it (`table.yaml`).
 """
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
-from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,10 +26,12 @@ from pydantic_core import CoreSchema
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
-from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, factor, unit_of
+from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, factor
 from sparkpub.record.record import Declared, Key, MetricName, Title, Unit
-from sparkpub.tools.where import Where, looked_at
+from sparkpub.tools.where import Where, at, looked_at
 
+TABLE = "table"
+"""The tool of a mapping that names none: a table of anybody's, whose figures count as published."""
 Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
 
@@ -88,12 +88,10 @@ class RunPlaces(Same):
     """Number of the run within its cell, from 1; without it the order of the rows."""
     status: Where | None = None
     """`ok`, `failed`, `timeout`, `interrupted` or `invalid`; without it every run is `ok`."""
+    exit_code: Where | None = None
+    """Of the tool; any but 0 is a failed run."""
     succeeded: Where | None = None
     """What is there, and not 0, where any request succeeded."""
-    quarantined: Where | None = None
-    """Whether the run was excluded where the table comes from: it becomes an invalid run."""
-    repeat_of: Where | None = None
-    """The run that this one repeats: repeats are passed over."""
     input_tokens_mean: Where | None = None
     output_tokens_mean: Where | None = None
 
@@ -130,6 +128,21 @@ class FigurePlace(ValuePlace):
     when: tuple[str, ...] = ()
     """It counts where all of this holds."""
 
+    def scale_to(self, wanted: str | None, document: Any) -> float | None:
+        """What a figure is multiplied with to be in a unit, None for its own; None for a unit that cannot be
+        converted, or is not said."""
+        if self.scale is not None or wanted is None:
+            return self.scale or 1.0
+        unit = self.unit or wanted
+        if self.unit_at is not None:
+            said = str(at(document, self.unit_at))
+            unit = _SPELLED.get(said, said)
+        return factor(unit, wanted)
+
+
+_SPELLED = {"sec": "s"}
+"""Units as tools spell them."""
+
 
 class FactPlace(FigurePlace):
     """A fact of a run, which may be a number by another: tokens by requests."""
@@ -142,6 +155,14 @@ class TimesPlace(FigurePlace):
 
     statistics: dict[str, str] = Field(default_factory=dict)
     """Our name of a statistic, and what stands for it in the place of `{}` in `at`."""
+
+    def statistics_of(self, stem: str) -> dict[str, str]:
+        """Where the tool's own statistics stand, by the names of the metrics that they are."""
+        return {
+            name: str(self.at).replace("{}", theirs)
+            for ours, theirs in self.statistics.items()
+            if (name := f"{stem}_{ours}_ms") in METRICS
+        }
 
 
 class Agreement(Declared):
@@ -226,29 +247,37 @@ class Long(Declared):
     metric: Where
     value: Where
     unit: Where | None = None
-    reason: Where | None = None
-    """Why there is no value."""
     run: Where | None = None
-    """What tells runs apart; without it, their cell and iteration."""
+    """What tells runs apart; without it, what `run` says of them."""
 
 
 class ResultMapping(Declared):
     """What results mean."""
 
-    tool: Key | None = None
+    tool: Key = TABLE
     """What writes such results, where it is a tool that others use, too."""
     reads: str | None = None
     """The workload that it is: its reader adds what logs beside a report say."""
-    shape: Literal["llama-bench", "llama-benchy", "printed", "trtllm-bench"] | None = (
-        None
-    )
-    """How files become runs where a run is not a JSON object: `printed` reads the table that a client prints, too."""
+    shape: (
+        Literal[
+            "benchmark-spark",
+            "llama-bench",
+            "llama-benchy",
+            "printed",
+            "table",
+            "trtllm-bench",
+        ]
+        | None
+    ) = None
+    """How files become runs where a run is not a JSON object: `printed` reads the table that a client prints, too, and
+    `table` CSV and Parquet."""
     files: str = "*"
     """Names of the files that are results, with `*` for any letters; nothing has to be said of others."""
     others: tuple[str, ...] = ()
     """Files that are none, and folders in which none is."""
     when: tuple[Where, ...] = ()
-    """What results have: `path`, `path=word`, alternatives with `|`. Other rows and documents are passed over."""
+    """What results have: `path`, `path=word`, alternatives with `|`. Other rows and documents are passed over; without
+    it, files without a model or a figure."""
     rows: Where | None = None
     """In JSON, where the runs are: `results.points` for a list within a mapping, `by_model.*` for the values of a
     mapping, whose names are `by_model.key`. What stands around them counts for each."""
@@ -282,187 +311,83 @@ class ResultMapping(Declared):
     """Whether rows that are the same in every cell are runs of their own; otherwise they are one run."""
 
     @property
-    def names_figures(self) -> bool:
-        """Whether it says where figures stand."""
-        return bool(self.metrics or self.requests)
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether a row is a run."""
-        return "run" in self.model_fields_set and self.long is None
+    def figures(self) -> Mapping[str, FigurePlace]:
+        """Where figures stand, by what they are."""
+        return {**self.metrics, **self.requests}
 
     @cached_property
     def path_pattern(self) -> re.Pattern[str] | None:
         """The end of a path with a group for each name."""
         if self.path is None:
             return None
-        parts = re.split(r"\{([a-z_]+)\}", self.path)
-        pattern = ""
-        for text, name in zip_longest(parts[::2], parts[1::2]):
-            pattern += re.escape(text)
-            if name is not None:
-                pattern += f"(?P<{name}>[^/]+?)"
+        pattern = re.sub(r"\\\{([a-z_]+)\\\}", r"(?P<\1>[^/]+?)", re.escape(self.path))
         return re.compile(f"(?:^|/){pattern}$")
 
-    def unit(self, name: str) -> str | None:
-        """The unit of a metric; None for one that nobody declares."""
-        if name in METRICS:
-            return METRICS[name].unit
-        own = self.metrics.get(name)
-        return None if own is None else own.unit or ""
+    def needed(self) -> dict[str, tuple[str, ...]]:
+        """Every place that a table must have somewhere, and the key that names it."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, part in (("run", self.run), ("long", self.long)):
+            told = {} if part is None else part.model_dump(exclude_none=True)
+            found |= {place: (name, key) for key, place in told.items()}
+        for term in self.load:
+            if term.at is not None:
+                found[term.at] = ("load", str(term.option))
+        for condition in self.when:
+            found[looked_at(condition)] = ("when",)
+        for kind in ("metrics", "requests"):
+            for name, figure in getattr(self, kind).items():
+                if figure.at is not None:
+                    found[figure.at] = (kind, name, "at")
+        return found
 
-    def factor(self, name: str, unit: str | None) -> float | None:
-        """What a figure in `unit` is multiplied with; None where nothing is known of that unit."""
-        own = self.metrics.get(name)
-        if own is not None and own.scale is not None:
-            return own.scale
-        wanted = self.unit(name)
-        return factor(unit or wanted, wanted) if wanted else 1.0
 
-
-_OF_TOOLS = (
-    *("reads", "shape", "files", "others", "around", "sizes"),
-    *("facts", "failed", "deviations", "agree", "problems"),
-)
-_OF_TABLES = ("path", "long", "repeats")
-_RUNS_OF_TOOLS = ("ended", "seconds", "succeeded")
-_RUNS_OF_TABLES = ("status", "quarantined", "repeat_of")
-_CALLED = {
-    "columns": "run",
-    "options": "load",
-    "only": "when",
-    "column": "at",
-    "quantization": "weights",
-}
-"""Words that people try, and those of the language."""
 Fault = tuple[tuple[str, ...], str, str]
 """A mistake: the path of the key, what is wrong, what to do."""
 
 
 def _faults(mapping: ResultMapping) -> Iterator[Fault]:
     """What no single key shows."""
-    yield from _faults_of_kind(mapping)
-    if mapping.is_wide and not (mapping.names_figures or mapping.reads):
+    if not (mapping.figures or mapping.reads or mapping.long):
         yield ("metrics",), "no metrics are declared", "name the columns of the figures"
     for name in Same.model_fields:
         if getattr(mapping.run, name) and getattr(mapping.same, name):
             what = f"same.{name} says what run.{name} says for each row"
             yield ("same", name), what, "keep one"
-    yield from _faults_of_requests(mapping)
-    for name, metric in mapping.metrics.items():
-        path = ("metrics", name)
-        if mapping.is_wide and metric.at is None:
-            yield path, f"metrics.{name} has no column", "add at:"
-        if name in METRICS:
-            yield from _faults_of_known(name, metric)
-        else:
-            yield from _faults_of_own(name, metric)
+    for name in mapping.requests.keys() - DISTRIBUTIONS:
+        what = f"requests.{name} is no time of a request"
+        yield ("requests", name), what, f"write one of {', '.join(DISTRIBUTIONS)}"
+    for part in ("metrics", "requests"):
+        for name, figure in getattr(mapping, part).items():
+            yield from _faults_of((part, name), figure, mapping.long is not None)
 
 
-def _faults_of_kind(mapping: ResultMapping) -> Iterator[Fault]:
-    """Keys that count for the reports of a tool alone, or for tables."""
-    is_of_tool = mapping.tool is not None
-    what = "tables" if is_of_tool else "the reports of a tool"
-    remedy = "leave it out" if is_of_tool else "add tool:, or leave it out"
-    wrong = [
-        (name,)
-        for name in (_OF_TABLES if is_of_tool else _OF_TOOLS)
-        if name in mapping.model_fields_set
-    ]
-    of_runs = _RUNS_OF_TABLES if is_of_tool else _RUNS_OF_TOOLS
-    said = [("run", name) for name in of_runs if getattr(mapping.run, name)]
-    for path in (*wrong, *said):
-        yield path, f"{'.'.join(path)} is for {what}", remedy
-    if is_of_tool and "run" not in mapping.model_fields_set:
-        yield ("run",), "nothing says which model ran", "add run: {model: ...}"
-    if is_of_tool and not mapping.when:
-        what = "nothing says which documents are reports"
-        yield ("when",), what, "add when: [what each has]"
-
-
-def _faults_of_requests(mapping: ResultMapping) -> Iterator[Fault]:
-    for name, times in mapping.requests.items():
-        path = ("requests", name)
-        if name not in DISTRIBUTIONS:
-            what = f"requests.{name} is no time of a request"
-            yield path, what, f"write one of {', '.join(DISTRIBUTIONS)}"
-        if times.at is None:
-            yield path, f"requests.{name} has no column", "add at:"
-        converts = times.unit is None or factor(times.unit, "ms") is not None
-        if times.scale is None and not converts:
-            what = f"{times.unit} cannot be converted to ms"
-            yield (*path, "unit"), what, "give scale: in place of unit:"
-
-
-def _faults_of_known(name: str, metric: MetricPlace) -> Iterator[Fault]:
-    path = ("metrics", name)
-    for word in ("label", "direction", "definition"):
-        if getattr(metric, word) is not None:
-            what = f"sparkpub knows {name}, and its {word} is fixed"
-            yield (*path, word), what, "leave it out, or give the metric another name"
-    unit = METRICS[name].unit
-    converts = metric.unit is None or factor(metric.unit, unit) is not None
-    if metric.scale is None and not converts:
-        what = f"{name} is in {unit}, and {metric.unit} cannot be converted to it"
+def _faults_of(
+    path: tuple[str, str], figure: FigurePlace, is_long: bool
+) -> Iterator[Fault]:
+    name = path[1]
+    if figure.at is None and not is_long:
+        yield path, f"{'.'.join(path)} has no column", "add at:"
+    if isinstance(figure, MetricPlace) and name not in METRICS:
+        words = ("unit", "label", "direction", "definition")
+        missing = [word for word in words if getattr(figure, word) is None]
+        if missing:
+            near = documents.suggestion(name, METRICS)
+            remedy = f"{near} For one of your own add {', '.join(missing)}"
+            yield path, f"sparkpub does not know the metric {name}", remedy
+        return
+    wanted = METRICS[name].unit if name in METRICS else "ms"
+    if figure.unit and figure.scale is None and factor(figure.unit, wanted) is None:
+        what = f"{name} is in {wanted}, and {figure.unit} cannot be converted to it"
         yield (*path, "unit"), what, "give scale: in place of unit:"
-
-
-def _faults_of_own(name: str, metric: MetricPlace) -> Iterator[Fault]:
-    path = ("metrics", name)
-    words = ("unit", "label", "direction", "definition")
-    missing = [word for word in words if getattr(metric, word) is None]
-    if missing:
-        near = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.8)
-        remedy = f"add {', '.join(missing)}"
-        if near:
-            remedy = f"did you mean {near[0]}? Otherwise {remedy}"
-        yield path, f"sparkpub does not know the metric {name}", remedy
-    named = unit_of(name)
-    if metric.unit is not None and named and named != metric.unit:
-        what = f"the name {name} ends as if in {named}, and its unit is {metric.unit}"
-        yield (*path, "unit"), what, "rename the metric or correct the unit"
-
-
-_NAMES_EXPORTED = ("model", "environment", "workload", "iteration", "started")
-_STATES_EXPORTED = ("status", "quarantined", "repeat_of")
-_EXPORTED = RunPlaces.model_validate(
-    {name: name for name in (*_NAMES_EXPORTED, *_STATES_EXPORTED)}
-)
-_EXPORTED_LONG = Long(
-    metric="metric", value="value", unit="unit", reason="reason", run="run"
-)
-"""What the columns of `sparkpub export` mean."""
 
 
 @dataclass(frozen=True)
 class MappingFile:
-    """A mapping, and the file that declares it: none for that of an exported table."""
+    """A mapping of somebody's, and the file that declares it."""
 
     declared: ResultMapping
-    content: bytes = b""
-    lines: documents.Lines | None = None
-
-    @cached_property
-    def needed(self) -> Mapping[str, tuple[str, ...]]:
-        """Every place that results must have, and the key that names it."""
-        declared, long = self.declared, self.declared.long
-        found: dict[str, tuple[str, ...]] = {}
-        for name, part in (("run", declared.run), ("long", long)):
-            told = {} if part is None else part.model_dump(exclude_none=True)
-            found |= {place: (name, key) for key, place in told.items()}
-        for term in declared.load:
-            if term.at is not None:
-                found[term.at] = ("load", str(term.option))
-        for condition in declared.when:
-            found[looked_at(condition)] = ("when",)
-        for name in ("metrics", "requests") if long is None else ():
-            for key, figure in getattr(declared, name).items():
-                found |= {
-                    place: (name, key, field)
-                    for field in ("at", "deviation", "repetitions")
-                    if isinstance(place := getattr(figure, field, None), str)
-                }
-        return found
+    content: bytes
+    lines: documents.Lines
 
 
 @cache
@@ -473,16 +398,12 @@ def of_tools() -> Mapping[str, tuple[ResultMapping, ...]]:
     files = [file for file in folder.iterdir() if file.name.endswith(".yaml")]
     for file in sorted(files, key=lambda file: file.name):
         mapping = _mapped(file.read_text(), file.name).declared
-        tool = str(mapping.tool)
-        found[tool] = (*found.get(tool, ()), mapping)
+        found[mapping.tool] = (*found.get(mapping.tool, ()), mapping)
     return found
 
 
-def read_mapping(path: Path | None) -> MappingFile:
-    """The mapping in a YAML file; without one, that of an exported table. Raises ImportFormatError with file, line
-    and every mistake."""
-    if path is None:
-        return MappingFile(_as_exported(ResultMapping()))
+def read_mapping(path: Path) -> MappingFile:
+    """The mapping in a YAML file. Raises ImportFormatError with file, line and every mistake."""
     return _mapped(documents.text_of(path, ImportFormatError), str(path))
 
 
@@ -496,31 +417,9 @@ def _mapped(text: str, name: str) -> MappingFile:
         said = json.dumps(document, default=str)
         declared = ResultMapping.model_validate_json(said)
     except ValidationError as error:
-        problems = list(_other_words(error, lines))
-        documents.refuse(
-            problems or lines.described(error, (), ResultMapping, "mapping"),
-            ImportFormatError,
-        )
+        problems = lines.described(error, (), ResultMapping, "mapping")
+        documents.refuse(problems, ImportFormatError)
         raise
     faults = [lines.problem(*fault) for fault in _faults(declared)]
     documents.refuse(faults, ImportFormatError)
-    if "run" not in declared.model_fields_set:
-        declared = _as_exported(declared)
     return MappingFile(declared, text.encode(), lines)
-
-
-def _as_exported(declared: ResultMapping) -> ResultMapping:
-    """With the columns that `sparkpub export` writes, but for what holds for every row."""
-    told = declared.same.model_dump(exclude_none=True)
-    run = _EXPORTED.model_copy(update=dict.fromkeys(told))
-    long = declared.long or _EXPORTED_LONG
-    return declared.model_copy(update={"run": run, "long": long})
-
-
-def _other_words(error: ValidationError, lines: documents.Lines) -> Iterator[str]:
-    """Unknown keys that are other words for those of the language."""
-    for item in error.errors():
-        path = tuple(map(str, item["loc"]))
-        if item["type"] == "extra_forbidden" and path[-1] in _CALLED:
-            remedy = f"write {_CALLED[path[-1]]}: in its place"
-            yield lines.problem(path, f"unknown key {'.'.join(path)}", remedy)

@@ -1,18 +1,41 @@
-"""The one reader of reports that tools write, by their mappings: of our own runs, of imports, and of the checks that
-look at evidence again."""
+"""The one reader of results, by the mappings of tools: of our own runs, of imports, and of the checks that look at
+evidence again.
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+What results say is as it is: a value that is no figure becomes null, with its reason.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
-from sparkpub.record.record import MetricValue, Observed
-from sparkpub.tools import reading
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import MetricValue, Observed, Spread
+from sparkpub.tools import cells, reading
 from sparkpub.tools.agreement import contradictions
 from sparkpub.tools.asked import noted
-from sparkpub.tools.figures import Figures, FigureSource, figures, scale_of
-from sparkpub.tools.language import FactPlace, ResultMapping, of_tools
+from sparkpub.tools.language import (
+    FactPlace,
+    MetricPlace,
+    ResultMapping,
+    TimesPlace,
+    of_tools,
+)
+from sparkpub.tools.shapes.base import FigureSource
 from sparkpub.tools.where import at, holds
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a run, with the repetitions or the deviations behind them."""
+
+    metrics: dict[str, MetricValue] = field(default_factory=dict)
+    samples: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    spreads: dict[str, Spread] = field(default_factory=dict)
+    counts: set[int] = field(default_factory=set)
+    """How many repetitions there are of those that should have some."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +76,7 @@ class ReportReading:
         found = {}
         for name, place in self.mapping.deviations.items():
             number = reading.number(at(self.document, place.at))
-            scale = scale_of(place, self.document, "ms")
+            scale = place.scale_to("ms", self.document)
             if number is not None and scale is not None:
                 found[name] = scale * number
         return found
@@ -68,7 +91,11 @@ class ReportReading:
     @property
     def notes(self) -> tuple[str, ...]:
         """What of the figures a reader should know, and what is no contradiction."""
-        return self.figures.notes
+        counts = self.figures.counts
+        if len(counts) < 2:
+            return ()
+        what = f"a rate has {min(counts)} repetitions and the other {max(counts)}"
+        return (f"{what}: the tool leaves out what failed",)
 
     @property
     def succeeded(self) -> bool:
@@ -87,8 +114,103 @@ class ReportReading:
 
     @cached_property
     def figures(self) -> Figures:
-        """Figures with the repetitions or the deviations behind them."""
-        return figures(self.mapping, self.document, self.source)
+        """All that the mapping names."""
+        found = Figures()
+        for name, place in self._metric_places():
+            if holds(self.document, place.when):
+                self._read(name, place, found)
+        for stem, times in self.mapping.requests.items():
+            distribution = self._distribution(stem, times)
+            found.metrics.update(distribution)
+            for name in distribution:
+                found.spreads.pop(name, None)
+        return found
+
+    def _metric_places(self) -> Iterator[tuple[str, MetricPlace]]:
+        """Those of the mapping; in a long table those of its rows."""
+        places = self.mapping.metrics
+        if self.mapping.long is None:
+            yield from places.items()
+            return
+        for name in self.document["figures"]:
+            here = {"at": f"figures.{name}.value", "unit_at": f"figures.{name}.unit"}
+            yield name, places.get(name, MetricPlace()).model_copy(update=here)
+
+    def _read(self, name: str, place: MetricPlace, found: Figures) -> None:
+        """One metric, with what is behind it."""
+        said = at(self.document, place.at)
+        repeated = reading.numbers(at(self.document, place.values))
+        if place.values is not None:
+            found.counts.add(len(repeated))
+        unit = METRICS[name].unit if name in METRICS else place.unit
+        scale = place.scale_to(unit, self.document)
+        if said is None or (scale is None and self.source != "published"):
+            return
+        if scale is None:
+            said, scale = f"{said} {at(self.document, place.unit_at)}", 1.0
+        mean, deviation = self._mean_and_deviation(said)
+        reason = reading.no_figure(said, self.source)
+        if name in METRICS:
+            metric = reading.metric(name, mean, self.source, scale=scale, reason=reason)
+        else:
+            metric = MetricValue(
+                value=None if mean is None else scale * mean,
+                unit=place.unit or cells.text(at(self.document, place.unit_at)) or "",
+                source=self.source,
+                reason=reason if mean is None else None,
+                label=place.label,
+                direction=place.direction,
+                definition=place.definition,
+            )
+        found.metrics[name] = metric
+        values = repeated or (reading.numbers(said) if isinstance(said, list) else [])
+        if len(values) > 1:
+            found.samples[name] = tuple(scale * item for item in values)
+        if deviation is None:
+            deviation = reading.number(at(self.document, place.deviation))
+        if deviation is not None and not values and metric.value is not None:
+            found.spreads[name] = Spread(
+                repetitions=self._repetitions(place),
+                deviation=abs(scale * deviation),
+                divisor=self.mapping.divisor,
+            )
+
+    def _mean_and_deviation(self, said: Any) -> tuple[float | None, float | None]:
+        """The figure in a cell, the mean of a list, or a mean with its deviation: `32.3 ± 0.5`."""
+        if isinstance(said, list):
+            values = reading.numbers(said)
+            return (fmean(values) if values else None), None
+        if not isinstance(said, str):
+            return reading.number(said), None
+        if self.source == "published" and "," in said and "." not in said:
+            return (
+                None,
+                None,
+            )  # 1,204 may be a number of thousands, or of three decimals
+        mean, _, deviation = said.partition("±")
+        return reading.number(mean), reading.number(deviation)
+
+    def _repetitions(self, place: MetricPlace) -> int | None:
+        """Over how many repetitions a figure is a mean; None where not all of it is said."""
+        said = place.repetitions or ()
+        places = (said,) if isinstance(said, str) else said
+        counts = [reading.positive_int(at(self.document, where)) for where in places]
+        known = [count for count in counts if count is not None]
+        return math.prod(known) if known and len(known) == len(counts) else None
+
+    def _distribution(self, stem: str, times: TimesPlace) -> dict[str, MetricValue]:
+        """Mean, extremes and percentiles of the times of requests."""
+        scale = times.scale_to("ms", self.document)
+        if scale is None or not holds(self.document, times.when):
+            return {}
+        if times.statistics:
+            paths = times.statistics_of(stem)
+            said = {name: at(self.document, path) for name, path in paths.items()}
+            return reading.metrics(said, self.source, scale)
+        values = reading.numbers(at(self.document, times.at))
+        return reading.distribution(
+            stem, [scale * value for value in values], self.source
+        )
 
     @property
     def _counts(self) -> tuple[float | None, float | None]:

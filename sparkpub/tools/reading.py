@@ -164,13 +164,18 @@ def metric(
         if outside.is_figure(found) and known.minimum <= found <= known.maximum:
             return MetricValue(value=found, unit=known.unit, source=source)
         reason = ""  # it is for a value that is not there
-    why = reason or f"the {source} gives {shown(value)}"
+    why = reason or no_figure(value, source)
     return MetricValue(value=None, unit=known.unit, source=source, reason=why)
 
 
-def shown(value: Any) -> str:
-    """What stands in place of a figure, for people; of a long text its beginning."""
-    return repr(value)[:_LONGEST_REASON]
+def no_figure(value: Any, source: Source) -> str:
+    """Why a figure is null: what stands in its place, of a long text its beginning."""
+    said = repr(value)[:_LONGEST_REASON]
+    return (
+        f"published as {said}"
+        if source == "published"
+        else f"the {source} gives {said}"
+    )
 
 
 def known(metrics: Mapping[str, MetricValue], name: str) -> bool:

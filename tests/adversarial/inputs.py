@@ -1,9 +1,6 @@
 """Inputs of every kind that commands read from outside: good ones, and what reads them."""
 
-import csv
-import gzip
 import hashlib
-import io
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -11,21 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import yaml
-
 from sparkpub.collect.imports import IMPORTERS, import_results
-from sparkpub.collect.imports.given import Given, read_about
+from sparkpub.collect.imports.given import Given
 from sparkpub.collect.public import public, published
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.plan.workloads.architecture import read_model_folder
 from sparkpub.record import telemetry
 from sparkpub.record.errors import SparkpubError
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.settings import tool_table
 from sparkpub.record.store import (
     CAMPAIGN_FILE,
     read_campaign,
@@ -33,16 +24,15 @@ from sparkpub.record.store import (
     record_paths,
     to_json,
 )
-from sparkpub.review import results, told
+from sparkpub.review import told
 from sparkpub.review.checks import review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import of_all
-from sparkpub.site import manual, starter
-from sparkpub.site.figures import samples
+from sparkpub.site import manual, sources, starter
+from sparkpub.site.figures.telemetry import read as read_telemetry
 from sparkpub.site.proofreading import read_page
-from sparkpub.site.sources import page_text
 from tests.adversarial.mutations import LONGEST, damaged, with_other_values
 from tests.published import MEASURED
 
@@ -119,7 +109,7 @@ def _evidence(name: str, content: bytes, folder: Path) -> None:
         path.write_text(json.dumps(document))
     _reviewed(data)
     for path in record_paths(data / "h200"):
-        samples.read(read_record(path))
+        read_telemetry(read_record(path))
 
 
 def _campaign(_: str, content: bytes, folder: Path) -> None:
@@ -131,7 +121,7 @@ def _campaign(_: str, content: bytes, folder: Path) -> None:
 
 def _page(_: str, content: bytes, folder: Path) -> None:
     (folder / "p.md").write_bytes(content)
-    read_page(page_text(folder / "p.md", "p.md"), "p.md")
+    read_page(sources.read(folder / "p.md", "p.md"))
 
 
 def _claims(_: str, content: bytes, folder: Path) -> None:
@@ -142,11 +132,6 @@ def _claims(_: str, content: bytes, folder: Path) -> None:
 def _facts(_: str, content: bytes, folder: Path) -> None:
     (folder / "facts.yaml").write_bytes(content)
     facts.read(folder / "facts.yaml")
-
-
-def _about(_: str, content: bytes, folder: Path) -> None:
-    (folder / "about.yaml").write_bytes(content)
-    read_about(folder / "about.yaml")
 
 
 def _telemetry(_: str, content: bytes, __: Path) -> None:
@@ -171,67 +156,12 @@ def _import(kind: str) -> Callable[[str, bytes, Path], None]:
     return read
 
 
-def _any_import(name: str, content: bytes, folder: Path) -> None:
-    kind, _, file = name.partition("/")
-    _import(kind)(file, content, folder)
-
-
-def _table(mapping: bytes) -> Callable[[str, bytes, Path], None]:
-    """A table with what its columns mean; one that `export` wrote needs no mapping."""
-
-    def read(name: str, content: bytes, folder: Path) -> None:
-        mapped = None
-        if not name.startswith("exported"):
-            mapped = folder / "mapping.yaml"
-            mapped.write_bytes(mapping)
-        (folder / name).write_bytes(content)
-        given = Given("c", environment="native", model="m", mapping=mapped)
-        import_results("table", folder / name, folder / "data", given)
-
-    return read
-
-
-def _mapping(_: str, content: bytes, folder: Path) -> None:
-    _table(content)("runs.csv", TABLE.encode(), folder)
-
-
-def _beside(name: str, content: bytes, folder: Path) -> None:
-    """Notes and samples that lie beside a report of vllm-bench."""
-    place = folder / "results"
-    place.mkdir()
-    report = DATA / "imports/vllm-bench/serve-c4.json"
-    shutil.copy(report, place / "serve.json")
-    (place / name).write_bytes(content)
-    given = Given("c", environment="native")
-    import_results("vllm-bench", place, folder / "data", given)
-
-
-def _compressed(name: str, content: bytes, folder: Path) -> None:
+def _table(name: str, content: bytes, folder: Path) -> None:
+    """A table with what its columns mean."""
+    (folder / "mapping.yaml").write_bytes(MAPPING)
     (folder / name).write_bytes(content)
-    given = Given("c", environment="native")
-    import_results(name.partition(".")[0], folder / name, folder / "data", given)
-
-
-def _settings(name: str, content: bytes, folder: Path) -> None:
-    (folder / name).write_bytes(content)
-    tool_table(folder / name)
-
-
-def _model(name: str, content: bytes, folder: Path) -> None:
-    """A file of a model's folder beside the others, as they should be."""
-    for other, good in MODEL.items():
-        (folder / other).write_bytes(good)
-    (folder / name).write_bytes(content)
-    read_model_folder(folder)
-
-
-ABOUT = b"""title: Results of somebody
-origin: {title: A repository, url: https://example.org/x, commit: abc, file: a.json, licence: MIT}
-machine: {kind: dgx-spark, arch: aarch64, cpu_count: 20, memory_total_gib: 119.6}
-note: measured in the spring
-disputed: {batch_size: the log says another one}
-unavailable: {log: was not kept}
-"""
+    given = Given("c", environment="native", model="m", mapping=folder / "mapping.yaml")
+    import_results("table", folder / name, folder / "data", given)
 
 
 SPARK = {
@@ -245,15 +175,6 @@ SPARK = {
 }
 
 
-PROJECT = b"""[project]
-name = "x"
-
-[tool.sparkpub]
-data = "data"
-
-[tool.sparkpub.check]
-fail_on = "error"
-"""
 TABLE = """\
 Model;where;clients;when;tok/s;ttft s;Score
 Qwen/Qwen3-8B;native;8;2026-03-01 10:00:00;1,204.5;0.31;7
@@ -268,36 +189,6 @@ metrics:
   ttft_p50_ms: {at: ttft s, unit: s}
   judge_score: {at: Score, unit: points, direction: higher, label: Score, definition: Mean grade of a judge.}
 """
-BESIDE = {
-    "notes.yaml": b"engine_version: 0.11.0\nquantization: fp8\nstarted: 2026-01-01T10:00:00Z\nimage: x:1\n",
-    "notes.json": b'{"engine_version": "0.11.0", "gpu": "H200", "seed": 7, "args": ["a", "b"]}',
-    "serve.telemetry.csv": b"timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
-    b"2026/03/01 10:00:00.000, 0, 90 %, 2048 MiB, 301.25 W\n2026/03/01 10:00:01.000, 0, 91 %, 2048 MiB, 302.25 W\n",
-    "serve.log": b"INFO serving\nOutput token throughput (tok/s): 100.5\n",
-}
-MULTI = DATA / "imports/llama-bench/multi.json"
-_TENSORS = b'{"a.weight": {"dtype": "F16", "shape": [2], "data_offsets": [0, 4]}}'
-MODEL = {
-    "config.json": json.dumps(
-        {
-            "model_type": "qwen3_moe",
-            "hidden_size": 2048,
-            "num_hidden_layers": 4,
-            "num_attention_heads": 32,
-            "num_key_value_heads": 4,
-            "head_dim": 128,
-            "intermediate_size": 6144,
-            "moe_intermediate_size": 768,
-            "num_experts": 128,
-            "num_experts_per_tok": 8,
-            "vocab_size": 151936,
-            "torch_dtype": "bfloat16",
-            "tie_word_embeddings": False,
-        }
-    ).encode(),
-    "model.safetensors": len(_TENSORS).to_bytes(8, "little") + _TENSORS + b"\0" * 4,
-    "model.safetensors.index.json": b'{"weight_map": {"a.weight": "model.safetensors"}}',
-}
 
 
 def kinds() -> dict[str, Kind]:
@@ -309,14 +200,9 @@ def kinds() -> dict[str, Kind]:
     parts = ("log", "telemetry.csv", "report.json", "requests.json")
     evidence = _files(MEASURED, *(f"native*iter01*.{part}" for part in parts))
     documents = _records() | {CAMPAIGN_FILE: campaigns["h200"]}
-    matrices_as_json = {
-        name: json.dumps(yaml.safe_load(content)).encode()
-        for name, content in _files(ROOT / "matrix", "*.yaml").items()
-    }
     pages = _files(manual.FOLDER, "*.md") | _files(starter.FILES, "*.md")
     return {
         "matrix": Kind(_files(ROOT / "matrix", "*.yaml"), _matrix),
-        "matrix, values": Kind(matrices_as_json, _matrix, with_other_values),
         "record": Kind(_records(), _record),
         "campaign": Kind(campaigns, _campaign),
         "runs, values": Kind(documents, _runs, with_other_values),
@@ -324,56 +210,21 @@ def kinds() -> dict[str, Kind]:
         "page": Kind(pages, _page),
         "claims": Kind(_files(starter.FILES / "site_src", "claims.yaml"), _claims),
         "facts": Kind({"facts.yaml": manual.FACTS.read_bytes()}, _facts),
-        "about": Kind({"about.yaml": ABOUT}, _about),
-        "settings": Kind({"pyproject.toml": PROJECT}, _settings),
         "telemetry": Kind(_files(MEASURED, "*.telemetry.csv", most=4), _telemetry),
         "log": Kind(_files(DATA, "*.log", "*.json"), _log),
-        "model": Kind(MODEL, _model),
-        **_imports(),
+        "import benchmark-spark": Kind(SPARK, _import("benchmark-spark")),
+        "import table": Kind({"runs.csv": TABLE.encode()}, _table),
+        **{
+            f"import {kind}": Kind(
+                _files(DATA / "imports" / kind, *REPORTS), _import(kind)
+            )
+            for kind in sorted(IMPORTERS)
+            if (DATA / "imports" / kind).is_dir()
+        },
     }
 
 
-def _imports() -> dict[str, Kind]:
-    """What `import` reads: a kind for each tool, tables with their mapping, and what lies beside a report."""
-    found = {"import benchmark-spark": Kind(SPARK, _import("benchmark-spark"))}
-    documents: dict[str, bytes] = {}
-    patterns = ("*.json", "*.jsonl", "*.csv", "*.md", "*.log")
-    for kind in sorted(IMPORTERS):
-        folder = DATA / "imports" / kind
-        if folder.is_dir():
-            files = _files(folder, *patterns)
-            found[f"import {kind}"] = Kind(files, _import(kind))
-            for name, content in files.items():
-                if name.endswith(".json"):
-                    documents[f"{kind}/{name}"] = content
-    found["import, values"] = Kind(documents, _any_import, with_other_values)
-    found["import table"] = Kind(_tables(), _table(MAPPING))
-    mappings = {"mapping.yaml": MAPPING} | _files(TOOLS, "*.yaml")
-    found["import table, mapping"] = Kind(mappings, _mapping)
-    found["import, files beside"] = Kind(BESIDE, _beside)
-    packed = {f"llama-bench.{MULTI.name}.gz": gzip.compress(MULTI.read_bytes())}
-    found["import, compressed"] = Kind(packed, _compressed)
-    return found
-
-
-def _tables() -> dict[str, bytes]:
-    """A table with a mapping in every form, and the measured runs as `export` writes them."""
-    rows = list(csv.DictReader(TABLE.splitlines(), delimiter=";"))
-    whole = pa.Table.from_pylist(rows)
-    parquet = io.BytesIO()
-    pq.write_table(whole, parquet, compression="zstd")
-    measured = results.load(MEASURED).runs
-    exported = {
-        f"exported.{form}": write(measured)[:LONGEST]
-        for form, write in told.FORMATS.items()
-    }
-    return {
-        "runs.csv": TABLE.encode(),
-        "runs.json": json.dumps(rows).encode(),
-        "runs.jsonl": "\n".join(map(json.dumps, rows)).encode(),
-        "runs.parquet": parquet.getvalue(),
-        **exported,
-    }
+REPORTS = ("*.json", "*.jsonl", "*.csv", "*.md", "*.log")
 
 
 def _records() -> dict[str, bytes]:

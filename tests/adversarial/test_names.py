@@ -3,19 +3,15 @@
 import json
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparkpub.collect.public import public, published
+from sparkpub.collect.public import public
 from sparkpub.plan import matrix as matrices
-from sparkpub.record.metrics import METRICS
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import read_record, record_paths
 from tests.collect.collecting import a_command, a_matrix, records, run
-from tests.published import MEASURED
 
 MATRICES = sorted(Path("matrix").glob("*.yaml"))
 WORDS = (
@@ -43,15 +39,6 @@ def called(
     monkeypatch.setenv("SOME_PASSWORD", password)
 
 
-def structure(document: Any) -> Any:
-    """Keys and kinds of a document."""
-    if isinstance(document, dict):
-        return {name: structure(value) for name, value in document.items()}
-    if isinstance(document, list):
-        return [structure(value) for value in document]
-    return type(document)
-
-
 @HOSTILE
 @given(machine=NAMES, user=NAMES, password=NAMES, path=st.sampled_from(MATRICES))
 def test_a_matrix_keeps_its_words_and_names(
@@ -61,42 +48,12 @@ def test_a_matrix_keeps_its_words_and_names(
     with pytest.MonkeyPatch.context() as monkeypatch:
         called(monkeypatch, machine, user, password)
         shown, _ = public(matrix)
-    before, after = matrix.document(), shown.document()
-    assert structure(after) == structure(before)
-    assert [shown.models.keys(), shown.environments.keys(), shown.workloads.keys()] == [
-        matrix.models.keys(),
-        matrix.environments.keys(),
-        matrix.workloads.keys(),
-    ]
-    for name, options in matrix.environments.items():
-        assert shown.environments[name].type == options.type
-    for name, workload in matrix.workloads.items():
-        assert shown.workloads[name].type == workload.type
     assert list(shown.cells()) == list(matrix.cells())
     for field in ("campaign", "baseline", "order", "primary", "gates", "exclude"):
         assert getattr(shown, field) == getattr(matrix, field)
 
 
-@HOSTILE
-@given(machine=NAMES, user=NAMES, password=NAMES)
-def test_a_record_keeps_its_words_and_names(
-    machine: str, user: str, password: str
-) -> None:
-    path = next(record_paths(MEASURED / "h200"))
-    record = read_record(path).record
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        called(monkeypatch, machine, user, password)
-        shown = published(record, Redactor())
-    assert shown.metrics.keys() == record.metrics.keys()
-    for name, value in record.metrics.items():
-        assert shown.metrics[name].value == value.value
-        assert shown.metrics[name].unit == METRICS[name].unit
-    for field in ("run_id", "model", "environment", "workload", "evidence", "plan"):
-        assert getattr(shown, field) == getattr(record, field)
-    assert shown.requested.workload["type"] == record.requested.workload["type"]
-
-
-@pytest.mark.parametrize("name", ["host", "rate", "m"])
+@pytest.mark.parametrize("name", ["host", "rate"])
 def test_a_campaign_is_measured_on_a_machine_of_any_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,11 +99,3 @@ def test_a_plain_word_is_a_machine_only_where_a_machine_stands(
 ) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "model")
     assert Redactor().text(text) == clean
-
-
-def test_a_distinctive_machine_is_one_everywhere(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(socket, "gethostname", lambda: "spark-1a2b.lab")
-    clean = Redactor().text("spark-1a2b: spark-1a2b.lab, spark-1a2b-x")
-    assert clean == "<host>: <host>, spark-1a2b-x"

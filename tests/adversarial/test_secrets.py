@@ -70,11 +70,8 @@ def _in_bytes_that_are_no_text(text: str, _: Path) -> bytes:
     return Redactor().content(b"\xff\xfe\xfd" + b"\n" + text.encode() + b"\n\x80")
 
 
-def _wide(coding: str) -> Callable[[str, Path], bytes]:
-    def place(text: str, _: Path) -> bytes:
-        return Redactor().content(f"a line before\n{text}\nand after\n".encode(coding))
-
-    return place
+def _wide(text: str, _: Path) -> bytes:
+    return Redactor().content(f"a line before\n{text}\nand after\n".encode("utf-16"))
 
 
 def _in_argv(text: str, _: Path) -> bytes:
@@ -93,10 +90,6 @@ def _in_options(text: str, _: Path) -> bytes:
 
 def _in_log(text: str, folder: Path) -> bytes:
     return _logged(f"begin\n{text}\nend\n".encode(), folder, 7)
-
-
-def _in_log_in_one_piece(text: str, folder: Path) -> bytes:
-    return _logged(f"begin\r\n{text}\r\nend".encode(), folder, 1 << 20)
 
 
 def _logged(content: bytes, folder: Path, piece: int) -> bytes:
@@ -118,14 +111,10 @@ def _in_long_line(text: str, folder: Path) -> bytes:
 PLACES: dict[str, Callable[[str, Path], bytes]] = {
     "text": _in_text,
     "bytes": _in_bytes_that_are_no_text,
-    "utf-16": _wide("utf-16"),
-    "utf-16-le": _wide("utf-16-le"),
-    "utf-16-be": _wide("utf-16-be"),
-    "utf-32": _wide("utf-32"),
+    "utf-16": _wide,
     "argv": _in_argv,
     "options": _in_options,
     "log": _in_log,
-    "log-in-one-piece": _in_log_in_one_piece,
     "long-line": _in_long_line,
 }
 EXAMPLES = 300
@@ -194,55 +183,27 @@ def test_every_form_is_refused_in_a_matrix(form: str) -> None:
         public(a_matrix(workloads={"w": a_command(text)}))
 
 
-def _llama_table(texts: list[str]) -> bytes:
-    table = (IMPORTS / "llama-bench/multi.md").read_text()
-    return ("\n".join(texts) + "\n" + table).encode()
-
-
-def _vllm_json(texts: list[str]) -> bytes:
-    source = next((IMPORTS / "vllm-bench").rglob("*.json"))
-    document: Any = json.loads(source.read_text())
-    if isinstance(document, list):
-        document = document[0]
-    return json.dumps(document | {"endpoint": texts, "notes": texts}).encode()
-
-
-FILES: dict[str, tuple[str, str, Callable[[list[str]], bytes]]] = {
-    "llama-bench-md": ("llama-bench", "r.md", _llama_table),
-    "vllm-bench": ("vllm-bench", "r.json", _vllm_json),
-}
-
-
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("file", FILES)
-def test_an_import_keeps_no_secret(file: str, coding: str, tmp_path: Path) -> None:
-    planted = every_form(3)
-    kind, name, made = FILES[file]
-    content = made([item.text for item in planted.values()])
-    (tmp_path / name).write_bytes(content.decode().encode(coding))
+def test_an_import_keeps_no_secret(coding: str, tmp_path: Path) -> None:
+    texts = [item.text for item in every_form(3).values()]
+    table = (IMPORTS / "llama-bench/multi.md").read_text()
+    content = "\n".join([*texts, table]).encode(coding)
+    (tmp_path / "r.md").write_bytes(content)
     about = tmp_path / "about.yaml"
-    texts = [item.text for item in planted.values()]
     about.write_text(json.dumps({"title": texts[0], "note": "; ".join(texts[:20])}))
-    given = Given(
-        "c",
-        about=read_about(about),
-        environment="native",
-        model="m",
-        workload="w" if kind == "vllm-bench" else None,
-    )
-    outcome = import_results(kind, tmp_path / name, tmp_path / "data", given)
+    given = Given("c", about=read_about(about), environment="native", model="m")
+    outcome = import_results("llama-bench", tmp_path / "r.md", tmp_path / "data", given)
     assert outcome.imported
-    assert seen_below(tmp_path / "data", planted) == {}
+    assert seen_below(tmp_path / "data", every_form(3)) == {}
 
 
-@pytest.mark.parametrize("start", range(60, 140, 20))
 def test_no_half_of_a_secret_is_left_where_a_file_is_cut(
-    start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its beginning or its end would be left, and neither looks like a secret."""
     secret = "hf_" + "Ab1Cd2Ef3G" * 4
-    tear = b"a " * 4950 + b"b" * start + b" " + secret.encode() + b" "
-    content = tear + b"c " * 20_000 + secret.encode() * 1 + b" d" * 4970
+    tear = b"a " * 4950 + b"b" * 80 + b" " + secret.encode() + b" "
+    content = tear + b"c " * 20_000 + secret.encode() + b" d" * 4970
     (tmp_path / "report.json").write_bytes(content)
     output = journal._output(tmp_path, "report.json", Redactor(), 20_000)
     assert output is not None
@@ -309,12 +270,6 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
     assert without_secrets(text) == text
 
 
-def test_a_cell_beside_the_name_of_a_secret() -> None:
-    """A form of its own: in every place of the others it would be a cell more in a table of Markdown."""
-    assert without_secrets("| api_key | n0tF0rY0u8 |") == "| api_key | <secret> |"
-    assert without_secrets("| api_key | description |") == "| api_key | description |"
-
-
 def test_the_list_of_marks_is_that_of_the_locked_rules() -> None:
     """`scripts/tokens` has to be run where the package with the rules is a newer one."""
     marks = (ROOT / "sparkpub/record/tokens.tsv").read_text()
@@ -330,12 +285,6 @@ def test_colours_stay_where_no_secret_is() -> None:
     text = "\x1b[32mINFO\x1b[0m ready\n\x1b[31mapi_key\x1b[0m=Ab1Cd2Ef3G"
     clean = "\x1b[32mINFO\x1b[0m ready\napi_key=<secret>"
     assert without_secrets(text) == clean
-
-
-def test_an_entry_of_a_table_of_variables_is_redacted() -> None:
-    entry = {"name": "HF_TOKEN", "value": "short"}
-    clean = {"name": "HF_TOKEN", "value": "<secret>"}
-    assert Redactor().options({"variables": [entry]}) == {"variables": [clean]}
 
 
 SECRET_OF_ANY_SHAPE = "hf_" + "Ab1Cd2Ef3G" * 4
@@ -385,15 +334,6 @@ def test_the_time_grows_with_the_text_alone(piece: str) -> None:
     took = [seconds_for(text) for text in texts]
     # A quadratic search takes 256 times as long, and one in which that is half of the small text 128 times.
     assert took[1] < 3 * times * max(took[0], 0.02)
-
-
-def test_a_text_of_tokens_takes_no_longer_for_each() -> None:
-    few, many = (
-        " ".join(f"ghp_{number:032d}aA" for number in range(count))
-        for count in (1000, 32_000)
-    )
-    assert without_secrets(many) == " ".join(["<secret>"] * 32_000)
-    assert seconds_for(many) < 3 * 32 * max(seconds_for(few), 0.02)
 
 
 def seconds_for(text: str) -> float:

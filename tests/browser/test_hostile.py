@@ -133,8 +133,8 @@ def hostile(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     # Without the private character and the expression, for which a page of people is refused.
     words = HOSTILE.replace("\ue000", "").replace("{{ 7*7 }}", "")
     front: dict[str, Any] = {"title": words, "description": words, "authors": [words]}
-    front |= {"slug": "p", "date": "2026-01-01"}
-    post = f"---\n{json.dumps(front)}\n---\n\nText.\n"
+    lines = "\n".join(f"{name}: {json.dumps(said)}" for name, said in front.items())
+    post = f"---\n{lines}\nslug: p\ndate: 2026-01-01\n---\n\nText.\n"
     (blog / "posts" / "p.md").write_text(post)
     (project / "mkdocs.yml").write_text(SITE)
     argv = [

@@ -2,8 +2,6 @@
 that makes a difference."""
 
 import json
-import os
-import pty
 import re
 import shutil
 import subprocess
@@ -85,12 +83,6 @@ def test_version_and_help() -> None:
     shown = process("--help")
     assert shown.returncode == 0
     assert all(f"\n  {name} " in shown.stdout for name in COMMANDS)
-
-
-def test_no_line_of_the_help_is_cut_off() -> None:
-    """At 80 columns, as on a terminal that says nothing of its width."""
-    commands = sparkpub("--help").stdout.partition("Commands:")[2]
-    assert "..." not in commands
 
 
 def test_the_help_of_import_lists_every_format() -> None:
@@ -183,11 +175,6 @@ def test_a_reader_that_goes_away_causes_no_traceback(published_data: Path) -> No
             "error: Permission denied, x.json; check its permissions",
         ),
         (
-            OSError(28, "No space left on device"),
-            2,
-            "error: No space left on device; make room",
-        ),
-        (
             ModuleNotFoundError("No module named 'pandas'", name="pandas"),
             2,
             "error: this needs pandas, which is not installed; pip install 'sparkpub[site]",
@@ -210,19 +197,6 @@ def test_every_kind_of_error_is_worded(
         cli.main()
     assert stop.value.code == code
     assert capsys.readouterr().err.startswith(line)
-
-
-def test_check_reads_pages_only_with_the_data_they_are_about(
-    tmp_path: Path, published_data: Path
-) -> None:
-    """Claims of site_src are about data/comprehensive: other data get the pages that are asked for."""
-    post = tmp_path / "posts" / "post.md"
-    post.parent.mkdir()
-    post.write_text("It took 5 GiB.\n")
-    alone = sparkpub("check", str(published_data))
-    with_pages = sparkpub("check", str(published_data), "--sources", str(tmp_path))
-    assert "unbound-number" not in alone.stdout
-    assert f"{post}:1: '5 GiB' is typed into the text" in with_pages.stdout
 
 
 @pytest.mark.parametrize(
@@ -252,22 +226,6 @@ def test_an_installation_that_only_measures_checks_and_exports(
     assert said in done.stdout
     assert done.stderr.startswith(noted)
     assert bool(done.stderr) == bool(noted)
-
-
-def test_a_partitioned_export_is_a_folder_of_parquet(
-    tmp_path: Path, published_data: Path
-) -> None:
-    data = ("export", str(published_data), "--partitioned")
-    out = str(tmp_path / "parts")
-    assert "Parquet" in refused(sparkpub(*data, "-o", out))
-    assert sparkpub(*data, "--format", "parquet", "-o", out).returncode == 0
-    assert (tmp_path / "parts" / "campaign=phase1" / "part-0.parquet").is_file()
-    file = tmp_path / "rows.csv"
-    file.write_text("mine")
-    done = sparkpub(*data, "--format", "parquet", "-o", str(file))
-    assert "is a file" in refused(done)
-    assert "is a folder" in refused(sparkpub("export", "-o", out))
-    assert file.read_text() == "mine"
 
 
 @pytest.fixture(scope="module")
@@ -302,9 +260,6 @@ def test_defaults_come_from_the_project_and_from_variables(small: Path) -> None:
     # A variable counts before the file.
     variable = sparkpub("check", cwd=here, SPARKPUB_CHECK_FAIL_ON="error")
     assert variable.returncode == 0
-    project.write_text("[tool.other]\na = 1\n")
-    variables = {"SPARKPUB_CHECK_DATA": "data", "SPARKPUB_CHECK_FAIL_ON": "warning"}
-    assert sparkpub("check", cwd=here, **variables).stdout == text
 
 
 @pytest.mark.parametrize(
@@ -334,28 +289,6 @@ def test_what_was_done_is_reported_as_json_too(small: Path) -> None:
     assert json.loads(out) == {"run": run, "campaign": "c", "quarantined": True}
     again = sparkpub(*asked, "--undo").stdout
     assert json.loads(again) == {"run": run, "campaign": "c", "quarantined": False}
-
-
-@pytest.mark.parametrize(
-    ("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)]
-)
-def test_colour_is_for_terminals_that_want_it(
-    variables: dict[str, str], coloured: bool, tmp_path: Path
-) -> None:
-    main, terminal = pty.openpty()
-    subprocess.run(
-        [sys.executable, "-m", "sparkpub", "plan", "nowhere.yaml"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | variables,
-        stderr=terminal,
-        check=False,
-    )
-    os.close(terminal)
-    said = os.read(main, 4096).decode()
-    os.close(main)
-    assert ("\x1b[31merror:" in said) == coloured
-    assert "nowhere.yaml" in said
-    assert "\x1b" not in sparkpub("plan", "nowhere.yaml", cwd=tmp_path).stderr
 
 
 def test_no_pattern_is_said_to_a_person() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.plan.requested import AMOUNTS, options_of
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.requested import options_of
 from sparkpub.record.errors import RecordError
 from sparkpub.record.record import Requested
 from sparkpub.record.store import to_json
@@ -56,50 +55,6 @@ def changed(data: Path, where: str, value: object) -> Path:
     return path
 
 
-@pytest.mark.parametrize("order", ["interleaved", "as-published"])
-@pytest.mark.parametrize("kind", ["vllm-bench", "command", "a-tool-of-others"])
-def test_options_that_no_matrix_could_have_are_damage_of_their_record_alone(
-    data: Path, kind: str, order: str
-) -> None:
-    """Checks read `output_tokens` of any tool. Each option gets values of other kinds."""
-    options = set(AMOUNTS)
-    if kind in WORKLOADS:
-        options |= set(WORKLOADS[kind].options.model_fields) - {"type"}
-    path = changed(data, "plan.order", order)
-    reached = set()
-    for name in sorted(options):
-        for value in ([1], {"a": 1}, "many"):
-            changed(data, "requested.workload", {"type": kind, name: value})
-            dataset = load(data, skip=lambda _: None)
-            assert "c-one" in dataset.by_id
-            if "c-two" in dataset.by_id:
-                review(dataset)
-                continue
-            reached.add(name)
-            (damage,) = dataset.damage["c"]
-            assert damage.startswith(f"requested.workload.{name}: ")
-            assert f", c/{path.name}; " in damage
-    assert reached == options
-
-
-@pytest.mark.parametrize(
-    ("part", "options", "field"),
-    [
-        ("workload", {"type": ["generate"]}, "type"),
-        ("workload", {}, "type"),
-        ("environment", {"type": None}, "type"),
-        ("environment", {"type": "docker", "env": {"A": 1}}, "env"),
-        ("environment", {"type": "a-kind-of-others", "memory": ["60g"]}, "memory"),
-    ],
-)
-def test_an_environment_is_read_as_a_matrix_reads_it(
-    data: Path, part: str, options: object, field: str
-) -> None:
-    changed(data, f"requested.{part}", options)
-    (damage,) = load(data, skip=lambda _: None).damage["c"]
-    assert damage.startswith(f"requested.{part}.{field}: ")
-
-
 @pytest.mark.parametrize(
     ("asked", "read"),
     [
@@ -108,6 +63,7 @@ def test_an_environment_is_read_as_a_matrix_reads_it(
         ({"type": "vllm-bench", "executable": "vllm"}, {"executable": "vllm"}),
         ({"type": "table", "input_tokens": "about 512", "x": "y"}, {"x": "y"}),
         ({"type": "table", "concurrency": 2.5}, {"concurrency": 2.5}),
+        ({"type": "table", "concurrency": [2], "depth": None}, {}),
     ],
 )
 def test_numbers_of_a_record_are_numbers_however_they_were_written(

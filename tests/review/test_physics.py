@@ -1,10 +1,8 @@
 """Bounds of memory against arithmetic shown here, for the models of the catalogue."""
 
-import numpy as np
 import pytest
 
 from sparkpub.record import catalogue
-from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Architecture
 from sparkpub.review import physics
 
@@ -57,38 +55,6 @@ def test_ceilings_of_a_spark(model: Architecture, batch: int, ceiling: float) ->
     assert found == pytest.approx(ceiling, rel=0.01)
 
 
-def test_the_expected_share_of_experts_is_that_of_random_draws() -> None:
-    """Batches of 8 tokens that draw 4 of 128 experts each, 4,000 times."""
-    generator = np.random.default_rng(0)
-    draws = [
-        len(
-            set(
-                np.concatenate(
-                    [generator.choice(128, 4, replace=False) for _ in range(8)]
-                )
-            )
-        )
-        / 128
-        for _ in range(4000)
-    ]
-    model = MIXTURE.model_copy(update={"dense_bytes_per_step": 1, "expert_bytes": 1})
-    step = physics.bytes_per_step(model, 8)
-    assert step is not None
-    assert step.at_least == 1 + 4 / 128
-    assert step.experts == pytest.approx(np.mean(draws), abs=0.002)
-
-
-def test_a_mixture_reads_at_least_its_chosen_experts() -> None:
-    """Dense 3.097 GB and 4 of 128 shares of 60.99 GB: 5.0 GB at any batch; 16.8 GB expected at batch 8."""
-    step = physics.bytes_per_step(MIXTURE, 8)
-    assert step is not None
-    assert step.at_least / 1e9 == pytest.approx(5.003, abs=1e-3)
-    assert step.expected / 1e9 == pytest.approx(16.8, abs=0.05)
-    alone = physics.bytes_per_step(MIXTURE, 1)
-    assert alone is not None
-    assert alone.at_least == pytest.approx(alone.expected)
-
-
 def test_attention_and_output_of_gpt_oss_are_wide_and_its_experts_narrow() -> None:
     """Of gpt-oss-20b a token reads 24 layers of 26,648,096 parameters, an output head of 201,088 x 2,880 and the last
     norm in 16 bits: 2.437 GB; and in each layer 4 experts of 3 x 2,880^2 weights in 4.25 bits with 8,640 biases in 16:
@@ -117,11 +83,3 @@ def test_attention_and_output_of_gpt_oss_are_wide_and_its_experts_narrow() -> No
 )
 def test_missing_facts_bound_nothing(facts: dict[str, int]) -> None:
     assert physics.bytes_per_step(Architecture(source="log", **facts), 8) is None
-
-
-def test_72_billion_parameters_do_not_fit_where_7_do() -> None:
-    """145.4 GB are 135.4 GiB, and the published machine has 119.64 GiB."""
-    assert SEVENTY_TWO.weight_bytes is not None
-    assert SEVEN.weight_bytes is not None
-    assert SEVENTY_TWO.weight_bytes / GIB == pytest.approx(135.4, abs=0.05)
-    assert SEVENTY_TWO.weight_bytes > 119.64 * GIB > SEVEN.weight_bytes + 44.31 * GIB

@@ -69,15 +69,6 @@ def test_another_machine_of_the_kind_is_told() -> None:
     assert line.differs.endswith("another machine")
 
 
-def test_noise_of_nothing_but_equal_readings_is_not_known() -> None:
-    """Their step may hide any spread below it."""
-    same, later = Estimate(100.0, 0.0, 3), Estimate(101.0, 0.0, 3)
-    assert change_between(same, later).interval() is None
-    one_varies = change_between(same, Estimate(101.0, 1.0, 3))
-    # Of one side that varies, the degrees of freedom are its own three: t = 3.182 standard errors of 1.
-    assert one_varies.interval() == pytest.approx((-2.182, 4.182), abs=1e-3)
-
-
 def line_of(*records: Record) -> VersionLine:
     (line,) = lines(measured(*records))
     return line

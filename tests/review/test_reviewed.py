@@ -9,7 +9,6 @@ from sparkpub.record.store import Stored
 from sparkpub.review.claims.chosen import choose, split
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import ReviewedCampaign
-from tests.building import a_record
 from tests.review.statistics.campaigns import Cells, a_campaign
 
 TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"
@@ -119,12 +118,3 @@ def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(
         campaign, dict.fromkeys((record.run_id for record in campaign.records), "bad")
     )
     assert split(choose(everything_out), ("model",)) == []
-
-
-def test_what_the_matrix_does_not_declare_comes_last(campaign: CampaignData) -> None:
-    """A model and an environment of which the matrix knows nothing, in the order in which they ran."""
-    unknown_model = a_record({TPUT: 1}, run_id="x", model="z")
-    unknown_environment = a_record({TPUT: 1}, run_id="y", model="m", environment="q")
-    reviewed = ReviewedCampaign(with_runs(campaign, unknown_model, unknown_environment))
-    labels = [part.label for part in split(choose(reviewed), ("model", "environment"))]
-    assert labels == ["m/native", "m/vm", "k/native", "z/native", "m/q"]

@@ -102,22 +102,18 @@ def test_the_version_comes_from_the_run_then_its_packages_then_its_image() -> No
     image = {
         "environment": {"type": "docker", "image": "host:5000/a/vllm:v0.22@sha256:0"}
     }
+    latest = {"environment": {"type": "docker", "image": "host:5000/vllm:latest"}}
     told: list[tuple[str, str | None, dict[str, Any], str | None]] = [
         ("vLLM", "0.24.0", made | image, "0.24.0"),
         ("vLLM", None, made | image, "0.23.0"),
         ("TensorRT-LLM", None, made, "1.0"),
         ("vLLM", None, image, "image v0.22"),
         ("vLLM", None, {}, None),
+        ("vLLM", None, latest, None),
     ]
     for engine, said, fields, version in told:
         seen = {"engine": engine, "engine_version": said}
         assert setup_of(run(observed=seen, **fields)).engine_version == version
-
-
-@pytest.mark.parametrize("image", ["a/vllm:latest", "a/vllm", "host:5000/vllm"])
-def test_a_tag_that_says_nothing_is_no_version(image: str) -> None:
-    record = run(environment={"type": "docker", "image": image})
-    assert setup_of(record).engine_version is None
 
 
 def test_a_machine_has_the_name_of_the_catalogue_else_of_its_gpus_else_of_its_cpu() -> (

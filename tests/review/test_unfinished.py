@@ -9,13 +9,13 @@ import pytest
 
 from sparkpub.plan.matrix import parse
 from sparkpub.record.campaign import Campaign
-from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Origin
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.publication import Publication
+from sparkpub.site.sources import source_of
 from sparkpub.site.words import Words
 from tests.building import a_record
 from tests.review.claims.campaigns import a_review, verdict_on
@@ -68,7 +68,7 @@ def said(dataset: Dataset, expression: str) -> str:
     found = a_review(dataset)
     publication = Publication(Results(found), found, SiteOptions(Path()))
     words = Words(publication, lambda *_, **__: "drawn")
-    return words.render(f"{{{{ {expression} }}}}", "p.md")
+    return words.page(source_of(f"{{{{ {expression} }}}}", "p.md")).text
 
 
 def test_a_claim_about_runs_to_come_is_undecided_and_stops_nothing(
@@ -136,13 +136,3 @@ def test_failed_runs_are_no_measurement(measured: Measured, attempts: int) -> No
         assert said(data, expression) == "not measured yet"
     assert said(data, 'figure("x", campaign="c")') == "*not measured yet*"
     assert verdict_on(data, a_review(data), **CLAIM).verdict == "undecided"
-
-
-def test_a_mistake_in_an_expression_is_still_one(measured: Measured) -> None:
-    data = measured(2, 0)
-    with pytest.raises(ClaimError, match="no environment 'three'"):
-        said(data, VALUE.format("three"))
-    with pytest.raises(ClaimError, match="metric 'output'"):
-        said(data, 'value("mean", "output", environment="one")')
-    with pytest.raises(ClaimError, match="has the metric"):
-        said(measured(2, 0, ended="enough"), VALUE.format("two"))

@@ -1,7 +1,7 @@
 """The line on what records do not tell."""
 
 from sparkpub.record.record import Machine, Observed
-from sparkpub.review.unrecorded import unrecorded
+from sparkpub.review.checks.happened import unrecorded
 from tests.review.checks.in_memory import a_run, a_view
 
 

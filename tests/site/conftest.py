@@ -21,6 +21,7 @@ from tests.building import a_record
 
 POST = """---
 title: First
+slug: first
 date: 2026-01-02
 description: What was found.
 tags: [memory]

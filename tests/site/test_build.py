@@ -41,7 +41,6 @@ def test_every_kind_of_page_is_there(built: Built) -> None:
         "campaigns/c/badge.json",
         "runs/index.md",
         f"runs/{RUN}.md",
-        "runs/view.md",
         "review/index.md",
         "data/index.md",
         "feed.xml",
@@ -95,7 +94,7 @@ def test_a_failed_run_says_why_and_is_in_no_figure(built: Built) -> None:
     assert f"→ {remedy}" in whole(tree, "review/index.md")
     assert f"→ {remedy}" in page_of(tree, FAILED)
     campaign = whole(tree, "campaigns/c.md")
-    assert "n = 3 per cell." in campaign
+    assert "n = 3 runs per cell." in campaign
     assert "method/metrics/#output-throughput" in campaign
     # Means of 100.1, 100.2, 100.3 and of 90.1, 90.2, 90.3: 10.00 tok/s lower, 10/100.2 = 9.98 %.
     assert "\u22129.98" in campaign

@@ -111,12 +111,12 @@ def test_models_whose_order_a_repeat_may_turn_are_named_together() -> None:
     ]
     question = "How fast, and what should I run?"
     assert answer_to(question, *records) == (
-        "For one user, A-1B in BF16 makes 116 tok/s; from 20B up, B-30B in FP8 is fastest: 64.8 tok/s."
+        "For one user, A-1B in BF16 makes 116 tok/s; from 20B up, B-30B in FP8: 64.8 tok/s."
     )
     records += runs_of("c", [63.1], load=ONE, model_id="x/C-30B", observed=FP8)
     records += runs_of("d", [60.0], load=ONE, model_id="x/D-30B", observed=FP8)
     assert answer_to(question, *records).endswith(
-        "from 20B up, B-30B in FP8 and C-30B in FP8 are fastest: 64.8 and 63.1 tok/s."
+        "from 20B up, B-30B in FP8: 64.8 tok/s; C-30B in FP8: 63.1 tok/s."
     )
     assert (
         answer_to(
@@ -151,19 +151,15 @@ def test_a_wide_interval_says_why_it_is_wide() -> None:
         assert ("n worth" in row["values"][0]["worth"]) is is_told
 
 
-def test_the_cost_of_a_container_is_said_with_its_bound() -> None:
+def test_what_a_container_costs_is_said_as_its_campaign_says_it() -> None:
     """A container that makes 99.5 % of the tokens in every round costs 0.5 %."""
     said = answer_to(
         "Does Docker cost anything?", *campaign(1, cost=0.005, observed=BF16)
     )
     assert said.startswith(
-        "On one DGX Spark a container costs vLLM 0.4 to 0.6 % of throughput"
+        "vLLM on DGX Spark: Output throughput is at most 0.6 % lower in Docker than natively"
     )
-    assert "(measured −0.5 %, −0.6 to −0.4)" in said
-    # Equivalence within the margin is decided by the 90 % interval (two one-sided tests at 5 %).
-    pages = published(*campaign(1, cost=0.005, observed=BF16))
-    (found,) = (item for item in answers.answers(pages) if "Docker" in item.question)
-    assert "its 90\N{NO-BREAK SPACE}% interval" in found.note
+    assert "(measured −0.5 %;" in said
 
 
 def test_campaigns_that_a_claim_joins_have_one_cost_over_their_machines() -> None:
@@ -189,15 +185,9 @@ def test_campaigns_that_a_claim_joins_have_one_cost_over_their_machines() -> Non
         }
     )
     publication = published(*records, claims=[claim])
-    (found,) = (
-        item for item in answers.answers(publication) if "Docker" in item.question
-    )
-    said = found.text.replace("\u00a0", " ")
-    assert said.startswith(
-        "On 2 DGX Spark together a container costs vLLM at most 4.4 % of throughput "
-        "(measured −0.5 %, −4.4 to +3.4, undecided)"
-    )
-    assert "its 95\N{NO-BREAK SPACE}% interval" in found.note
+    found = {item.question: item.text for item in answers.answers(publication)}
+    said = found["Does Docker cost anything?"].replace("\u00a0", " ")
+    assert said.endswith("On 2 machines together: −0.5 %, −4.4 to +3.4 (undecided).")
 
 
 def test_what_can_be_judged_comes_before_what_was_checked() -> None:
@@ -236,7 +226,7 @@ def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:
         *runs_of("a", [30.0], load=ONE, model_id="x/A-7B", observed=BF16),
         *runs_of("b", [48.0], load=ONE, model_id="x/A-7B-FP8", observed=FP8),
     )
-    assert said == "FP8 makes one user 1.6 times as fast as 16 bits (1 model)."
+    assert said == "For one user, as fast as 16 bits: FP8 1.6 times (1 model)."
 
 
 def test_formats_with_another_kv_cache_are_no_answer_to_what_weights_bring() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sparkpub.review.dataset import load
 from sparkpub.site.build import publish
-from sparkpub.site.content import ROOT, RunPage, SiteOptions
+from sparkpub.site.content import ROOT, Page, SiteOptions
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.draw import draw
 from sparkpub.site.pages import templating
@@ -43,8 +43,8 @@ def test_samples_travel_as_steps(data: Path) -> None:
 
 def test_a_run_takes_the_place_of_the_shell() -> None:
     shell = '<title>sp-run-title</title><a href="x/runs/view/"><div data-sp-run><p>y</p></div>z'
-    page = RunPage("runs/one", "A & B", f'<a href="{ROOT}runs/">')
-    assert in_shell(shell, page) == (
+    page = Page({"title": "A & B"}, "", {"run": f'<a href="{ROOT}runs/">'})
+    assert in_shell(shell, "runs/one.md", page) == (
         '<title>A &amp; B</title><a href="x/runs/one/"><div data-sp-run><a href="../../runs/"></div>z'
     )
 
@@ -63,7 +63,7 @@ def test_a_finding_on_several_runs_says_what_it_is_on_the_page_of_each(
     pages = RunPages(publication, templating.Templates())
     (campaign,) = publication.campaigns
     for index, stored in enumerate(campaign.runs):
-        html = pages.page(campaign, index, "", b"").html
+        html = pages.page(campaign, index, "").html["run"]
         own = [
             share
             for iteration, share in shares.items()
@@ -92,5 +92,5 @@ def test_several_gpus_are_drawn_as_their_sum_and_the_axes_have_no_rows(
     assert trace.lines == {"GPU power": [(0, 300), (1, 310)], "CPU": [(0, 5), (1, 6)]}
     figure = telemetry.figure(stored, trace)
     assert figure.table.rows[0] == ["GPU power", "W", "300.0", "310.0"]
-    assert trace.form.key == figure.drawn_as
+    assert trace.key == figure.drawn_as
     assert ">GPU power (W)<" in draw("k", figure.chart).svg_wide

@@ -181,7 +181,7 @@ def test_a_post_at_the_address_of_another_page_stops_a_build(
 ) -> None:
     """The archive of a year was written over the post, which was nowhere then."""
     slug = "slug: archive/2026"
-    post = f'---\n{slug}\ndate: "2026-01-01"\ndescription: x\n---\n\n# Lost\n'
+    post = f"---\n{slug}\ndate: 2026-01-01\ndescription: x\n---\n\n# Lost\n"
     (sources / "blog" / "posts" / "lost.md").write_text(post, encoding="utf-8")
     with pytest.raises(SiteError) as caught:
         build(tmp_path)

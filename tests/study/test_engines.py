@@ -72,4 +72,7 @@ def test_cells_that_are_short_of_runs_are_told_together(reviewed: Review) -> Non
         "dense7b/native/serve-c8",
         "dense7b/container/serve-c8",
     }
-    assert "have 6 and 7 of the 10 good runs that the matrix declares" in found.message
+    assert (
+        "Of the 10 good runs that the matrix declares there are 6 and 7"
+        in found.message
+    )

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims.facts import read as read_facts
@@ -15,8 +14,8 @@ from sparkpub.site import manual
 from sparkpub.site.build import SiteOptions, facts_of, publish
 from sparkpub.site.pages import campaign_page
 from sparkpub.site.proofreading import typed_figures
-from sparkpub.site.prose import pages
 from sparkpub.site.publication import Publication
+from sparkpub.site.sources import pages, read
 from sparkpub.site.words import Words
 
 ROOT = Path(__file__).parents[2]
@@ -41,10 +40,7 @@ def rendered(reviewed: Review) -> dict[str, str]:
     words = Words(publication, lambda *_, **__: "")
     found = manual.pages(has_claims=True, has_runs=True)
     found |= {uri: SOURCES / uri for uri in pages(SOURCES)}
-    return {
-        uri: words.render(path.read_text(encoding="utf-8"), uri)
-        for uri, path in found.items()
-    }
+    return {uri: words.page(read(path, uri)).text for uri, path in found.items()}
 
 
 def test_no_page_types_a_figure() -> None:
@@ -64,7 +60,7 @@ def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
 
 def test_every_fact_is_used_and_none_repeats_the_packages() -> None:
     own = read_facts(SOURCES / "facts.yaml")
-    text = "".join(pages(SOURCES).values())
+    text = "".join(page.text for page in pages(SOURCES).values())
     assert [name for name in own if f'"{name}"' not in text] == []
     assert own.keys() & read_facts(manual.FACTS).keys() == set()
 
@@ -82,7 +78,7 @@ def test_a_cell_says_how_many_of_its_runs_are_in_its_figures() -> None:
 def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:
     posts = [uri for uri in rendered if uri.startswith("blog/posts/")]
     posts.sort(key=lambda uri: int(uri.removesuffix(".md").rpartition("-")[2]))
-    heads = [yaml.safe_load(rendered[uri].split("---\n")[1]) for uri in posts]
+    heads = [read(SOURCES / uri, uri).meta for uri in posts]
     assert [f"Part {index}" for index in range(1, len(posts) + 1)] == [
         head["title"].split(":")[0] for head in heads
     ]

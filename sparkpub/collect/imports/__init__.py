@@ -10,21 +10,19 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from sparkpub.collect.imports import starter, tables
-from sparkpub.collect.imports.benchmark_spark import BenchmarkSpark
+from sparkpub.collect.imports import starter
 from sparkpub.collect.imports.folder import Folder
 from sparkpub.collect.imports.given import About, Draft, Given, Left, read_about
 from sparkpub.collect.imports.placing import placed
-from sparkpub.collect.imports.runs import NO_RESULT, FileReader, ToolReader, read_files
+from sparkpub.collect.imports.runs import NO_RESULT, ToolReader, read_files
 from sparkpub.collect.imports.writing import ImportOutcome, write
 from sparkpub.plan.workloads import WORKLOADS, parser_of
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
-from sparkpub.tools.language import of_tools, read_mapping
+from sparkpub.tools.language import TABLE, of_tools, read_mapping
 
-_TABLE, _STUDY = "table", BenchmarkSpark.tool
-IMPORTERS = (_TABLE, _STUDY, *of_tools())
+IMPORTERS = tuple(of_tools())
 """Every format by its name."""
 
 
@@ -43,18 +41,18 @@ def import_results(
     Raises ImportFormatError where there is nothing, UsageError where the command line has to say more.
     """
     if kind is None and given.mapping is not None:
-        kind = _TABLE
+        kind = TABLE
     _refuse(kind, given)
     folder = Folder(path, given)
-    found = _found(kind, folder)
+    found = read_files(folder, _readers(kind, given))
     if not any(isinstance(item, Draft) or item.refused for item in found):
         said = [item.reason for item in found if isinstance(item, Left)]
         why = (reason for reason in said if not reason.startswith(NO_RESULT))
         remedy = next(why, "give what the tool wrote")
-        proposal = starter.proposed(folder) if kind is None else None
-        if proposal is not None and preview:
-            return ImportOutcome(starter=tuple(proposal.lines()))
-        if proposal is not None:
+        lines = tuple(starter.lines(folder)) if kind is None else ()
+        if lines and preview:
+            return ImportOutcome(starter=lines)
+        if lines:
             remedy = "--preview prints a mapping to begin with, for --mapping"
         what = "of a known tool" if kind is None else f"of {kind}"
         raise ImportFormatError(
@@ -64,9 +62,9 @@ def import_results(
         (of, list(placed(items, data / of.campaign, of)))
         for of, items in _by_campaign(found, given)
     ]
-    outcome = ImportOutcome()
+    outcome = ImportOutcome(preview)
     for of, items in campaigns:
-        outcome += write(items, data, of, originals=originals, preview=preview)
+        write(items, data, of, outcome, originals=originals)
     if outcome.machineless:
         known = ", ".join(catalogue.machines())
         given.say(
@@ -83,12 +81,10 @@ def about(path: Path | None, results: Path) -> About:
     return read_about(beside) if beside.is_file() else About()
 
 
-def _found(kind: str | None, folder: Folder) -> Sequence[Draft | Left]:
-    """The runs of a format, or of each that is found by itself, and what became none. Raises ImportFormatError for a
-    mapping that cannot work."""
-    given = folder.given
-    readers: list[FileReader] = []
-    if kind == _TABLE:
+def _readers(kind: str | None, given: Given) -> Sequence[ToolReader]:
+    """That of a mapping or a format, or those of all formats. Raises ImportFormatError for a mapping that cannot
+    work."""
+    if given.mapping is not None:
         mapping = read_mapping(given.mapping)
         reads = mapping.declared.reads
         if reads is not None and parser_of(reads) is None:
@@ -97,15 +93,12 @@ def _found(kind: str | None, folder: Folder) -> Sequence[Draft | Left]:
                 where=str(given.mapping),
                 remedy=f"name one of {', '.join(WORKLOADS)}",
             )
-        if mapping.declared.tool is None:
-            return list(tables.read(folder, mapping))
-        readers.append(ToolReader((mapping.declared,), given))
-    if kind in (None, _STUDY):
-        readers.append(BenchmarkSpark(given))
-    for tool, mappings in of_tools().items():
-        if kind in (None, tool):
-            readers.append(ToolReader(mappings, given, among_others=kind is None))
-    return read_files(folder, readers)
+        return [ToolReader((mapping.declared,), given, declared=mapping)]
+    return [
+        ToolReader(mappings, given, among_others=kind is None)
+        for tool, mappings in of_tools().items()
+        if kind in (None, tool)
+    ]
 
 
 def _by_campaign(
@@ -136,7 +129,7 @@ def _refuse(kind: str | None, given: Given) -> None:
             where="--campaign",
             remedy="use a-z, 0-9, dot and hyphen",
         ) from None
-    if given.mapping is not None and kind != _TABLE:
+    if given.mapping is not None and kind != TABLE:
         raise UsageError(
             f"{kind} has a format of its own and needs no mapping",
             where="--mapping",

@@ -3,7 +3,6 @@
 Layouts that are seen often come with the package (`layouts/*.yaml`); `about.yaml` describes any other.
 """
 
-import fnmatch
 import functools
 import json
 import math
@@ -20,8 +19,8 @@ from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared, Observed
 from sparkpub.tools import cells, reading
 from sparkpub.tools.forms import LONGEST_WORD, arguments, words
-from sparkpub.tools.language import RunPlaces, Same, SetupPlaces, ValuePlace
-from sparkpub.tools.where import Where, at, holds
+from sparkpub.tools.language import ResultMapping, SetupPlaces, ValuePlace
+from sparkpub.tools.where import Where, at
 
 _ENGINES = {
     "vllm": "vLLM",
@@ -31,9 +30,8 @@ _ENGINES = {
     "tensorrt": "TensorRT-LLM",
 }
 """How the names begin that people and tools give to engines."""
-_SPARKS = r"(?:NVIDIA )?(?:DGX|GB10|Sparks?)\b"
 _COUNTED = re.compile(
-    rf"\b(?:([2-9]|1\d)[ -]?[x×][ -]?|(two|dual|three|four|eight)[ -]){_SPARKS}"
+    r"\b(?:([2-9]|1\d)[ -]?[x×][ -]?|(two|dual|three|four|eight)[ -])(?:NVIDIA )?(?:DGX|GB10|Sparks?)\b"
     r"|\b(?:Sparks?|GB10)[ -]?[x×]([2-9])\b",
     re.IGNORECASE,
 )
@@ -44,8 +42,11 @@ _PARALLEL = (
 )
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _TENSOR_PARALLEL = re.compile(r"\bTP[ =]?(\d+)\b")
-_OF_RUN = ("name", "machine", "nodes", "image", "driver", "vbios")
-"""What a result itself may say of the machine and what ran on it."""
+_NO = ("", "0", "false", "no", "none", "null", "off", "disabled")
+"""Words for an option that is not used."""
+_OF_SETTINGS = ("options", "arguments", "variables")
+_CLIENTS = "tokenizer"
+"""The setting that is a client's: how it cut its prompts makes no other build."""
 OF_ONE_GPU = ("dgx-spark",)
 """Machines of which each part of a model takes one."""
 
@@ -75,18 +76,21 @@ class NotesLayout(Declared):
     others: tuple[Where, ...] = ()
     """Names, with `*` for any letters, of files that lie beside the results and are none."""
 
-    def is_other(self, name: str) -> bool:
-        """Whether a file of that name is no result."""
-        return any(fnmatch.fnmatch(name, pattern) for pattern in self.others)
 
-    def fits(self, notes: Mapping[str, Any]) -> bool:
-        """Whether notes are of this layout."""
-        return holds(notes, self.when)
+@functools.cache
+def known() -> tuple[NotesLayout, ...]:
+    """The layouts that come with the package, the most particular first."""
+    folder = resources.files("sparkpub.collect.imports") / "layouts"
+    found = []
+    for file in sorted(folder.iterdir(), key=lambda item: item.name):
+        document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
+        found.append(NotesLayout.model_validate(document))
+    return tuple(sorted(found, key=lambda layout: -len(layout.when)))
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What lies beside a result says of its run. What nothing says is None."""
+    """What is said of a run's server and machine. What nothing says is None."""
 
     model_id: str | None = None
     served_name: str | None = None
@@ -110,16 +114,23 @@ class Facts:
     @property
     def build(self) -> tuple[object, ...]:
         """What makes two builds of one model different ones."""
-        settings = of_the_server(self.settings)
         made = (self.weights, self.engine, self.engine_version, self.image)
-        return *made, self.nodes, settings
+        return *made, self.nodes, of_the_server(self.settings)
+
+    @property
+    def is_speculative(self) -> bool:
+        """Whether the server was told to decode speculatively."""
+        return any(
+            name.startswith("speculative") and value.lower() not in _NO
+            for name, value in self.settings.items()
+        )
 
     def weights_of_files(self, model_id: str | None) -> str | None:
         """The format of the weights as published, where the catalogue knows it and the server was told no other."""
         build = catalogue.builds().get(model_id or "")
-        return (
-            None if build is None or "quantization" in self.settings else build.weights
-        )
+        if build is None or "quantization" in self.settings:
+            return None
+        return build.weights
 
     def contradiction(self, model_id: str | None) -> str | None:
         """What is to be said of a label that the published files contradict."""
@@ -135,10 +146,8 @@ class Facts:
 
 
 def of_the_server(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The settings that make a build: how a client cut its prompts is none of them."""
-    return tuple(
-        (name, value) for name, value in sorted(settings.items()) if name != "tokenizer"
-    )
+    """The settings that make a build."""
+    return tuple(sorted(item for item in settings.items() if item[0] != _CLIENTS))
 
 
 def facts_in(
@@ -150,53 +159,62 @@ def facts_in(
         found = at(document, getattr(places, fact))
         said[fact] = getattr(same, fact) if found is None else found
     settings = dict(_settings(said))
-    return Facts(
-        model_id=_text(said.get("model_id")),
-        served_name=_text(said.get("served_name")),
-        name=_text(said.get("name")),
-        weights=_weights(said.get("weights"), settings.get("quantization")),
-        engine=engine_named(_text(said.get("engine"))),
-        engine_version=_text(said.get("engine_version")),
-        image=_text(said.get("image")),
-        machine=machine_named(_text(said.get("machine")) or ""),
-        nodes=reading.positive_int(said.get("nodes"))
-        or counted(_text(said.get("machine")) or ""),
-        driver=_text(said.get("driver")),
-        vbios=_text(said.get("vbios")),
-        settings=settings,
-    )
+    texts = {name: _text(said[name]) for name in said if name not in _OF_SETTINGS}
+    machine = texts["machine"] or ""
+    read: dict[str, Any] = {
+        "weights": _weights(texts["weights"], settings.get("quantization")),
+        "engine": engine_named(texts["engine"]),
+        "machine": machine_named(machine),
+        "nodes": reading.positive_int(said["nodes"]) or counted(machine),
+    }
+    return Facts(**{**texts, **read}, settings=settings)
+
+
+def _text(value: Any) -> str | None:
+    """Text, or a number as such, that says something."""
+    said = None if isinstance(value, bool | list | dict) else cells.text(value)
+    return said and said[:LONGEST_WORD]
+
+
+def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and value of each option, argument and variable of the server."""
+    options, whole = said["options"], (said["arguments"], said["variables"])
+    for name, value in options.items() if isinstance(options, Mapping) else ():
+        if isinstance(value, bool | int | float):
+            yield str(name), json.dumps(value)
+        elif isinstance(value, str) and value and value not in whole:
+            yield str(name), value[:LONGEST_WORD]
+    yield from arguments(words(said["arguments"]))
+    variables = said["variables"]
+    if isinstance(variables, Mapping):
+        variables = [f"{name}={value}" for name, value in variables.items()]
+    for word in words(variables):
+        name, equals, value = word.partition("=")
+        if equals:
+            yield name, value[:LONGEST_WORD]
 
 
 @dataclass(frozen=True)
 class SaidOfRun:
     """What a row of a table, or a report, itself says of its run, by the places of a mapping."""
 
-    run: RunPlaces
-    same: Same
+    mapping: ResultMapping
     document: Mapping[str, Any]
 
     def text(self, name: str) -> str | None:
         """What is said of a name, else what holds for every run."""
-        found = cells.text(at(self.document, getattr(self.run, name)))
-        same: str | None = getattr(self.same, name, None)
+        found = cells.text(at(self.document, getattr(self.mapping.run, name)))
+        same: str | None = getattr(self.mapping.same, name, None)
         return same if found is None else found
 
-    def word(self, name: str) -> str | None:
-        """The same of a report, in which a number is no name."""
-        found = reading.word(at(self.document, getattr(self.run, name)))
-        same: str | None = getattr(self.same, name, None)
-        return same if found is None else found
-
-    @property
-    def model_id(self) -> str | None:
-        """The model's name on Hugging Face, where a place or the name itself says it."""
-        name = self.text("model") or ""
-        return self.text("model_id") or (name if "/" in name else None)
+    def number(self, name: str) -> float | None:
+        """A number of a run that is not below zero."""
+        found = reading.number(at(self.document, getattr(self.mapping.run, name)))
+        return None if found is None or found < 0 else found
 
     def facts(self, beside: Facts) -> Facts:
         """What lies beside the results, and what is said here of machine and server."""
-        told = facts_in(self.document, self.run, self.same)
-        said = {name: getattr(told, name) for name in _OF_RUN}
+        told = facts_in(self.document, self.mapping.run, self.mapping.same)
         settings = {**beside.settings, **told.settings}
         for name, known in (("engine", engine_named), ("weights", weights_in)):
             text = self.text(name)
@@ -205,37 +223,33 @@ class SaidOfRun:
             parallel = _TENSOR_PARALLEL.search(text or "")
             if parallel is not None:
                 settings["tensor_parallel_size"] = parallel[1]
-        known_here = {name: value for name, value in said.items() if value is not None}
-        return replace(beside, settings=settings, **known_here)
-
-    def observed(
-        self, facts: Facts, model_id: str | None, seen: Observed | None = None
-    ) -> Observed:
-        """What a run showed, with what is said here of what served the model, and what is known besides for the rest.
-        A text such as `vLLM 0.25 (TP=2)` says the version, too."""
-        engine, version, weights = map(
-            self.text, ("engine", "engine_version", "weights")
-        )
-        known = engine_named(engine)
-        found = _VERSION.search(engine or "")
-        if version is None and known != engine and found is not None:
-            version = found[0]
-        speculative = any(name.startswith("speculative") for name in facts.settings)
         here = {
-            "engine": known,
-            "engine_version": version,
-            "quantization": weights_in(weights) or weights,
-            "input_tokens_mean": self._mean("input_tokens_mean"),
-            "output_tokens_mean": self._mean("output_tokens_mean"),
+            name: value
+            for name in ("name", "machine", "nodes", "image", "driver", "vbios")
+            if (value := getattr(told, name)) is not None
         }
+        return replace(beside, settings=settings, **here)
+
+    def observed(self, facts: Facts, model_id: str | None, seen: Observed) -> Observed:
+        """What a run showed; else what is said here of what served the model, and what is known besides. A text such
+        as `vLLM 0.25 (TP=2)` says the version, too."""
+        engine, weights = self.text("engine"), self.text("weights")
+        known = engine_named(engine)
+        version = _VERSION.search(engine or "") if known != engine else None
         beside = {
             "engine": facts.engine,
             "engine_version": facts.engine_version,
             "quantization": facts.weights_of_files(model_id) or facts.weights,
             "kv_cache_dtype": facts.settings.get("kv_cache_dtype"),
-            "speculative_decoding": True if speculative else None,
+            "speculative_decoding": True if facts.is_speculative else None,
         }
-        seen = seen or Observed()
+        here = {
+            "engine": known,
+            "engine_version": self.text("engine_version") or (version and version[0]),
+            "quantization": weights_in(weights) or weights,
+            "input_tokens_mean": self.number("input_tokens_mean"),
+            "output_tokens_mean": self.number("output_tokens_mean"),
+        }
         told = {
             name: value
             for part in (beside, here, seen.model_dump())
@@ -245,34 +259,29 @@ class SaidOfRun:
         told["settings"] = {**facts.settings, **seen.settings}
         return Observed.model_validate(told)
 
-    def _mean(self, name: str) -> float | None:
-        found = reading.number(at(self.document, getattr(self.run, name)))
-        return None if found is None or found < 0 else found
-
 
 def weights_in(text: str | None) -> str | None:
     """The first format of weights that a text speaks of, in small letters."""
-    for word in re.split(r"[^A-Za-z0-9_]+", text or ""):
-        found = weights.only(word)
-        if found is not None:
-            return found
-    return None
+    parts = re.split(r"[^A-Za-z0-9_]+", text or "")
+    return next(filter(None, map(weights.only, parts)), None)
 
 
-def _weights(said: Any, asked: str | None) -> str | None:
+def _weights(said: str | None, asked: str | None) -> str | None:
     """The format of the weights; one that the server was asked for counts before that of the files."""
-    name = weights.first_in(str(said))
-    online = weights.first_in(asked or "")
+    name, online = weights.first_in(said or ""), weights.first_in(asked or "")
     if online is not None and name in (None, "bf16", "fp16", "fp32"):
         return online
     return name
 
 
 def engine_named(said: str | None) -> str | None:
-    for begin, name in _ENGINES.items():
-        if said is not None and said.lower().startswith(begin):
-            return name
-    return said
+    """An engine by its own name; any other text as it is."""
+    begins = (
+        name
+        for begin, name in _ENGINES.items()
+        if (said or "").lower().startswith(begin)
+    )
+    return next(begins, said)
 
 
 def machine_named(text: str) -> str | None:
@@ -280,8 +289,7 @@ def machine_named(text: str) -> str | None:
     found = []
     for key, facts in catalogue.machines().items():
         names = (key.replace("-", "[- ]?"), *map(re.escape, facts.gpu_names))
-        pattern = rf"\b(?:{'|'.join(names)})s?\b"
-        if re.search(pattern, text, re.IGNORECASE):
+        if re.search(rf"\b(?:{'|'.join(names)})s?\b", text, re.IGNORECASE):
             found.append(key)
     return found[0] if len(found) == 1 else None
 
@@ -291,59 +299,16 @@ def counted(text: str) -> int | None:
     found = _COUNTED.search(text.replace("_", " "))
     if found is None:
         return None
-    if found[2] is not None:
-        return _NUMBERS[found[2].lower()]
-    return int(found[1] or found[3])
+    said = next(filter(None, found.groups())).lower()
+    return _NUMBERS.get(said) or int(said)
 
 
 def parts(settings: Mapping[str, str]) -> int | None:
     """How many GPUs hold a part of the model each, as the server's options say."""
-    found = [
+    found = (
         reading.positive_int(settings.get(name))
         for names in _PARALLEL
         for name in names
-    ]
+    )
     known = [number for number in found if number is not None]
     return math.prod(known) if known else None
-
-
-def _text(value: Any) -> str | None:
-    """Text, or a number as such, that says something."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    word = reading.word(value)
-    return None if word is None else word[:LONGEST_WORD]
-
-
-def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Name and value of each option, argument and variable of the server."""
-    options = said.get("options")
-    for name, value in options.items() if isinstance(options, Mapping) else ():
-        if isinstance(value, bool | int | float):
-            yield str(name), json.dumps(value)
-        elif isinstance(value, str) and value and value not in _whole(said):
-            yield str(name), value[:LONGEST_WORD]
-    yield from arguments(words(said.get("arguments")))
-    variables = said.get("variables")
-    if isinstance(variables, Mapping):
-        variables = [f"{name}={value}" for name, value in variables.items()]
-    for word in words(variables):
-        name, equals, value = word.partition("=")
-        if equals:
-            yield name, value[:LONGEST_WORD]
-
-
-def _whole(said: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Texts among the options that are taken apart themselves."""
-    return said.get("arguments"), said.get("variables")
-
-
-@functools.cache
-def known() -> tuple[NotesLayout, ...]:
-    """The layouts that come with the package, the most particular first."""
-    folder = resources.files("sparkpub.collect.imports") / "layouts"
-    found = []
-    for file in sorted(folder.iterdir(), key=lambda item: item.name):
-        document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
-        found.append(NotesLayout.model_validate(document))
-    return tuple(sorted(found, key=lambda layout: -len(layout.when)))

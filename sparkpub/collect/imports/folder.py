@@ -8,7 +8,8 @@ a sweep (`sweep.log`: `sweep-0.1.json`). Telemetry lies in a file of the report'
 in any CSV of that folder.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import fnmatch
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -20,8 +21,9 @@ from sparkpub.collect.imports.given import Given, Left
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.outside import MOST_BYTES, UnfitError, unpacked
-from sparkpub.tools import reading
+from sparkpub.tools import forms, reading
 from sparkpub.tools.forms import MARKS, ResultFile, begins
+from sparkpub.tools.where import holds
 
 LOGS = (".log", ".stdout", ".txt")
 _TOLD = (".md",)
@@ -30,7 +32,6 @@ _NOTES = ("meta", "metadata")
 _NOTES_SUFFIXES = (".json", ".yaml", ".yml")
 _NAMES_OF_NOTES = [word + suffix for word in _NOTES for suffix in _NOTES_SUFFIXES]
 _TELEMETRY = ("telemetry", "gpu", "nvidia-smi")
-_REPORTS = (".json", ".jsonl")
 _LONGEST_ANSWER = 200
 _EACH = 100
 """A line about the progress comes after so many files."""
@@ -85,7 +86,7 @@ class Folder:
         """The names, without `.gz`, of the files in a folder that may be reports."""
         plain = (name.removesuffix(".gz") for name in self.names(folder))
         return [
-            name for name in plain if name.endswith(_REPORTS) and not _is_noted(name)
+            name for name in plain if name.endswith(forms.JSON) and not _is_noted(name)
         ]
 
     def is_sidecar(self, file: ResultFile) -> bool:
@@ -95,11 +96,11 @@ class Folder:
         if file.suffix in (*LOGS, *_TOLD):
             return any(begins(name, file.stem) for name in reports)
         if file.suffix == ".csv":
-            words = file.stem.replace("_", "-").replace(".", "-").split("-")
-            return words[-1] in _TELEMETRY or bool(reports)
+            is_named = any(begins(name, file.stem) for name in reports)
+            return is_named or file.stem.endswith(_TELEMETRY)
         return is_notes(file)
 
-    def read(self, folder: Path, names: Iterable[str]) -> bytes:
+    def read(self, folder: Path, names: Sequence[str]) -> bytes:
         """The first of several files that is there and can be read, plain or else compressed; empty for none."""
         there = self.names(folder)
         for name in (*names, *(f"{name}.gz" for name in names)):
@@ -113,11 +114,9 @@ class Folder:
         folders = [file.path.parent]
         for _ in Path(file.source).parts[:-1]:
             folders.append(folders[-1].parent)
+        further = [name for layout in self.given.layouts for name in layout.notes]
         for folder in reversed(folders):
             if folder not in self._notes:
-                further = [
-                    name for layout in self.given.layouts for name in layout.notes
-                ]
                 names = (*further, *_NAMES_OF_NOTES)
                 self._notes[folder] = [*self._noted(folder, names)]
             yield from self._notes[folder]
@@ -162,24 +161,33 @@ class Beside:
     @cached_property
     def layout(self) -> NotesLayout:
         """The first layout that the notes fit."""
-        fitting = (
-            layout for layout in self.folder.given.layouts if layout.fits(self.notes)
-        )
+        layouts = self.folder.given.layouts
+        fitting = (layout for layout in layouts if holds(self.notes, layout.when))
         return next(fitting, NotesLayout())
+
+    @property
+    def is_other(self) -> bool:
+        """Whether the layout says that the file is no result."""
+        names = self.layout.others
+        return any(fnmatch.fnmatch(self.file.name, name) for name in names)
 
     @cached_property
     def facts(self) -> Facts:
         """What notes and answer say of the run."""
-        return replace(
-            facts_in(self.notes, self.layout.run, self.layout.same), answer=self._answer
-        )
+        facts = facts_in(self.notes, self.layout.run, self.layout.same)
+        name = self.layout.answer
+        said = reading.text(b"" if name is None else self._read([name]))
+        return replace(facts, answer=" ".join(said.split())[:_LONGEST_ANSWER] or None)
 
     @cached_property
     def log(self) -> bytes:
         """What the tool printed; empty where there is none that can be read."""
         if not self.is_of_one_run:
             return b""
-        return self._namesake(LOGS) or _part(self._log_of_sweep, self.file.name)
+        if own := self._namesake(LOGS):
+            return own
+        sweeps = (self._namesake(LOGS, begin) for begin in _beginnings(self.file.stem))
+        return _part(next(filter(None, sweeps), b""), self.file.name)
 
     @cached_property
     def log_of_call(self) -> bytes:
@@ -194,18 +202,26 @@ class Beside:
     @cached_property
     def telemetry(self) -> bytes:
         """Samples of the sensors; empty where there are none that can be read."""
-        if not self.is_of_one_run:
+        if not self.is_of_one_run or self.file.suffix == ".csv":
             return b""
         stem = self.file.stem
-        found = self._read([*_names_of_telemetry(stem), f"{stem}.csv"])
-        return found or self._numbered_telemetry or self._only_csv
+        if own := self._read([*_names_of_telemetry(stem), f"{stem}.csv"]):
+            return own
+        for begin in _beginnings(stem):
+            found = self._read(_names_of_telemetry(begin))
+            if found and self._results(begin) == {stem}:
+                return found
+        tables = [name for name in self._names if name.endswith(".csv")]
+        is_alone = len(self.folder.reports(self.file.path.parent)) == 1
+        return self._read(tables) if is_alone and len(tables) == 1 else b""
 
-    def _read(self, names: list[str]) -> bytes:
+    def _read(self, names: Sequence[str]) -> bytes:
+        """The first of several files in its folder."""
         return self.folder.read(self.file.path.parent, names)
 
-    def _namesake(self, suffixes: Iterable[str]) -> bytes:
-        """A file of the report's name."""
-        return self._read([self.file.stem + suffix for suffix in suffixes])
+    def _namesake(self, suffixes: Iterable[str], stem: str | None = None) -> bytes:
+        """A file of the report's name, or of another one."""
+        return self._read([(stem or self.file.stem) + suffix for suffix in suffixes])
 
     @property
     def _names(self) -> Iterator[str]:
@@ -213,42 +229,10 @@ class Beside:
         there = self.folder.names(self.file.path.parent)
         return (name.removesuffix(".gz") for name in there)
 
-    @property
-    def _log_of_sweep(self) -> bytes:
-        """The log whose name begins the report's, the longest one."""
-        found = (
-            self._read([begin + suffix for suffix in LOGS])
-            for begin in _beginnings(self.file.stem)
-        )
-        return next(filter(None, found), b"")
-
-    @property
-    def _numbered_telemetry(self) -> bytes:
-        """Telemetry whose name begins like the report's, where no other results do."""
-        for begin in _beginnings(self.file.stem):
-            found = self._read(_names_of_telemetry(begin))
-            results = {
-                Path(name).stem
-                for name in self._names
-                if begins(name, begin) and not name.endswith(".csv")
-            }
-            if found and results == {self.file.stem}:
-                return found
-        return b""
-
-    @property
-    def _only_csv(self) -> bytes:
-        """The only CSV of a folder that holds no other report."""
-        tables = [name for name in self._names if name.endswith(".csv")]
-        is_alone = len(self.folder.reports(self.file.path.parent)) == 1
-        return self._read(tables) if is_alone and len(tables) == 1 else b""
-
-    @property
-    def _answer(self) -> str | None:
-        """What the model answered, in short."""
-        name = self.layout.answer
-        found = b"" if name is None else self._read([name])
-        return " ".join(reading.text(found).split())[:_LONGEST_ANSWER] or None
+    def _results(self, begin: str) -> set[str]:
+        """What the files are called that begin so and are no tables."""
+        there = (name for name in self._names if not name.endswith(".csv"))
+        return {Path(name).stem for name in there if begins(name, begin)}
 
 
 def is_notes(file: ResultFile) -> bool:

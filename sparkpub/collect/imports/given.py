@@ -17,13 +17,9 @@ from sparkpub.record.record import (
     Declared,
     Key,
     Machine,
-    MetricValue,
     Moment,
     Observed,
     Origin,
-    Phase,
-    Spread,
-    Status,
 )
 
 
@@ -91,8 +87,7 @@ class Given:
 
     def of_part(self, part: CampaignPart) -> "Given":
         """The same for a campaign of some tools."""
-        own = {"title": part.title, "note": part.note}
-        words = {name: text for name, text in own.items() if text is not None}
+        words = part.model_dump(include={"title", "note"}, exclude_none=True)
         about = self.about.model_copy(update=words)
         return replace(self, campaign=part.campaign, about=about)
 
@@ -107,9 +102,8 @@ class Given:
     @property
     def layouts(self) -> tuple[NotesLayout, ...]:
         """Where facts may lie: as people describe it, else as it is often seen."""
-        if self.about.layout is not None:
-            return (self.about.layout,)
-        return known()
+        layout = self.about.layout
+        return known() if layout is None else (layout,)
 
     def model_key(self, name: str) -> str | None:
         """The matrix's key of the model with that id or path; None where it declares none."""
@@ -135,31 +129,24 @@ class Draft:
     """What wrote the results."""
     model: str
     model_id: str | None
+    model_path: str | None
     environment: str | None
     """None where neither the results nor the command line name it."""
+    workload: str | None
+    """Key of the workload, as the results show it; None: as the command line or the matrix says."""
     iteration: int | None
     started: Moment
-    metrics: Mapping[str, MetricValue]
     asked: Mapping[str, Any]
-    environment_type: str = "unknown"
-    """Kind of the environment as the source shows it; what a matrix declares counts before that."""
-    fits: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
-    workload: str | None = None
-    """Key of the workload, as the results show it; None: as the command line says."""
-    samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    spreads: Mapping[str, Spread] = field(default_factory=dict)
-    facts: Facts = field(default_factory=Facts)
+    fits: Mapping[str, tuple[object, ...]]
+    facts: Facts
     """What results and what lies beside them say of server and machine."""
-    status: Status = "ok"
-    status_reason: str | None = None
-    exit_code: int | None = None
-    model_path: str | None = None
-    observed: Observed = field(default_factory=Observed)
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    originals: tuple[tuple[str, bytes, str], ...] = ()
-    phases: tuple[Phase, ...] = ()
-    unavailable: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    observed: Observed
+    measured: Mapping[str, Any]
+    """Fields of the record as they are: metrics, samples, spreads, phases, status and its reason."""
+    files: Mapping[str, bytes]
+    originals: tuple[tuple[str, bytes, str], ...]
+    unavailable: Mapping[str, str]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -169,8 +156,6 @@ class Left:
     source: str
     reason: str
     refused: bool = True
-    number: int = 1
-    """How many lines of a table it speaks of."""
 
 
 CONTAINER = "container"

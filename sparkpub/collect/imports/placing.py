@@ -68,11 +68,9 @@ def _in_environment(draft: Draft) -> Draft:
     if draft.facts.nodes is None:
         named = counted(draft.source) or counted(draft.model_id or draft.model)
         draft = replace(draft, facts=replace(draft.facts, nodes=named))
-    if draft.facts.image is None:
-        return draft
-    if draft.environment_type == "unknown":
-        draft = replace(draft, environment_type="docker")
-    return replace(draft, environment=draft.environment or CONTAINER)
+    if draft.environment is None and draft.facts.image is not None:
+        draft = replace(draft, environment=CONTAINER)
+    return draft
 
 
 class _EnvironmentKeys:

@@ -6,9 +6,10 @@ mean is data (`guesses.yaml`).
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from itertools import islice
@@ -16,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.imports.folder import Folder, is_notes
-from sparkpub.collect.imports.rows import SUFFIXES, SourceTable, read_table
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import METRICS
-from sparkpub.tools import reading
+from sparkpub.tools import forms, reading
 from sparkpub.tools.forms import FileError, ResultFile
 
 _MOST_FILES = 300
@@ -33,6 +33,7 @@ _MOST_PLACES = 12
 _MOST_LEFT = 30
 """So many columns without use are named."""
 _PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9%/]+|(?=/s)|/")
+_STATISTIC = re.compile(r" (p\d+|median|avg|mean|min|max|runs|values)$")
 
 
 @cache
@@ -46,14 +47,13 @@ def _guesses() -> Mapping[str, Any]:
 class Proposal:
     """A mapping, for files of one form."""
 
-    rows: str | None
+    rows: str
+    """Where the rows are; empty: they are the documents."""
     sections: Mapping[str, Mapping[str, str]]
-    """Of `run`, `load`, `metrics` and `requests` the columns by name."""
+    """Of `run`, `load` and `metrics` the columns by name."""
     left: Sequence[str]
     number: int
-    """How many rows the first file has."""
-    sources: tuple[str, ...] = ()
-    """Paths, within the folder, of the files of that form."""
+    """How many rows the file has."""
 
     @property
     def form(self) -> object:
@@ -64,73 +64,62 @@ class Proposal:
     def says(self) -> tuple[int, int, int]:
         """How much the rows themselves say: figures, what was asked for, their number."""
         begin = _begin(self.rows)
-        metrics, requests, load = (
+        metrics, load = (
             sum(column.startswith(begin) for column in self.sections[name].values())
-            for name in ("metrics", "requests", "load")
+            for name in ("metrics", "load")
         )
-        return metrics + requests, load, self.number
+        return metrics, load, self.number
 
-    def lines(self) -> Iterator[str]:
-        """As YAML."""
+    def lines(self, sources: Sequence[str]) -> Iterator[str]:
+        """As YAML, for files that were found at these paths."""
         yield "# A mapping to begin with: correct it, and save it as map.yaml."
-        if len(self.sources) > 1:
-            yield f"# For {len(self.sources)} files like {_in_line(self.sources[0])}."
-        if self.rows is not None:
-            yield f"rows: {_quoted(self.rows)}"
         run = dict(self.sections["run"])
-        if "model" not in run and "model_id" in run:
-            run["model"] = run.pop("model_id")
-        if "model" not in run and len(self.sources) > 1:
-            suffix = Path(self.sources[0]).suffix
-            yield f"path: '{{model}}{suffix}'  # or {{model}}/{{weights}}/…"
-            run["model"] = "path.model"
-        yield from _section("run", run)
+        if len(sources) > 1:
+            yield f"# For {len(sources)} files like {_in_line(sources[0])}."
+            if "model" not in run:
+                suffix = Path(sources[0]).suffix
+                yield f"path: '{{model}}{suffix}'  # or {{model}}/{{weights}}/…"
+                run["model"] = "path.model"
+        if self.rows:
+            yield f"rows: {json.dumps(self.rows)}"
         if "model" not in run:
             yield "same: {model: ...}"
-        for title in ("load", "metrics", "requests"):
-            yield from _section(title, self.sections[title])
-        if not self.sections["metrics"]:
-            yield "metrics: {}  # name the columns of the figures"
+        sections = {**self.sections, "run": run}
+        for title in filter(sections.get, sections):
+            yield f"{title}:"
+            for name, column in sections[title].items():
+                yield f"  {name}: {_place(name, column)}"
         if self.left:
-            more = ", …" if len(self.left) > _MOST_LEFT else ""
-            yield f"# not used: {_in_line(', '.join(self.left[:_MOST_LEFT]))}{more}"
+            yield f"# not used: {_in_line(', '.join(self.left[:_MOST_LEFT]))}"
 
 
-def _section(title: str, columns: Mapping[str, str]) -> Iterator[str]:
-    if columns:
-        yield f"{title}:"
-    for name, column in columns.items():
-        yield f"  {name}: {_place(name, column)}"
-
-
-def proposed(folder: Folder) -> Proposal | None:
-    """A mapping for the files that say most in one form; None where no file has a figure."""
+def lines(folder: Folder) -> Iterator[str]:
+    """A mapping for the files that say most in one form; nothing where no file has a figure."""
     read = (file for file in folder.files() if isinstance(file, ResultFile))
     files = (file for file in read if not is_notes(file))
-    forms: dict[object, Proposal] = {}
+    found: dict[object, list[tuple[Proposal, str]]] = defaultdict(list)
     for file in islice(files, _MOST_FILES):
-        found = _of_file(file) if file.suffix in SUFFIXES else None
-        if found is not None:
-            known = forms.setdefault(found.form, found)
-            fuller = max(known, found, key=lambda form: form.says)
-            sources = (*known.sources, file.source)
-            forms[found.form] = replace(fuller, sources=sources)
-    most = max(
-        forms.values(), key=lambda form: len(form.sources) * form.says[0], default=None
-    )
-    return most if most and (most.says[0] or len(forms) == 1) else None
+        proposal = _of_file(file)
+        if proposal is not None and proposal.says[0]:
+            found[proposal.form].append((proposal, file.source))
+    if found:
+        most = max(found.values(), key=lambda form: len(form) * form[0][0].says[0])
+        fullest, _ = max(most, key=lambda item: item[0].says)
+        yield from fullest.lines([source for _, source in most])
 
 
 def _of_file(file: ResultFile) -> Proposal | None:
     """The proposal whose rows say most."""
-    paths: list[str | None] = [None]
-    if file.suffix == ".json":
-        places = dict.fromkeys(_rows_in(reading.json_value(file.content), "", 0))
-        paths += list(places)[:_MOST_PLACES]
+    if file.suffix not in forms.TABLES:
+        return None
     found = []
-    for path in paths:
-        with suppress(FileError):
-            found.append(_of_table(read_table(file, path), path))
+    with suppress(FileError):
+        items = forms.of_table(file)
+        places = dict.fromkeys(_rows_in(items[:_MOST_ROWS], "", 0))
+        for path in ["", *islice(places, _MOST_PLACES)]:
+            steps = path.split(".") if path else []
+            spread = (row for item in items for row, _ in forms.spread_out(item, steps))
+            found.append(_of_rows([*spread], path))
     return max(found, key=lambda proposal: proposal.says, default=None)
 
 
@@ -155,70 +144,66 @@ def _rows_in(document: Any, path: str, depth: int) -> Iterator[str]:
                 yield from _rows_in(value, inner, depth + 1)
 
 
-def _of_table(table: SourceTable, rows: str | None) -> Proposal:
+def _of_rows(rows: Sequence[Mapping[str, Any]], path: str) -> Proposal:
     """What the names of the columns say, of those that hold anything of use."""
-    cells = {
-        column: [row.cells.get(column) for row in table.rows[:_MOST_ROWS]]
-        for column in table.columns
-    }
+    cells: dict[str, list[Any]] = defaultdict(list)
+    for row in rows[:_MOST_ROWS]:
+        for column, cell in _flat(row, ""):
+            cells[column].append(cell)
     figures = [column for column in cells if any(map(_is_figure, cells[column]))]
     plain = [column for column in cells if any(map(_is_plain, cells[column]))]
     metrics = {name: name for name in METRICS if name in figures}
-    requests: dict[str, str] = {}
     for column in figures:
-        name = _metric(_words(column.removeprefix(_begin(rows))))
-        if name is None or column in metrics.values():
-            continue
-        if ".*." in column:  # of each request
-            requests.setdefault(name.removesuffix("_mean_ms"), column)
-        else:
+        name = _metric(_words(column.removeprefix(_begin(path))))
+        if name is not None and column not in metrics.values():
             metrics.setdefault(name, column)
-    times = _guesses()["times"]
-    said = " ".join(metrics)
-    requests = {
-        stem: column
-        for stem, column in requests.items()
-        if stem in times and stem not in said
-    }
     left = [column for column in plain if column not in metrics.values()]
     load = _taken([column for column in left if column in figures], "load")
     run = _taken([column for column in left if column not in load.values()], "run")
+    if "model_id" in run and "model" not in run:
+        run["model"] = run.pop("model_id")
     if load:
         run.pop("workload", None)  # the options name it, each load of its own
     taken = {*load.values(), *run.values()}
     return Proposal(
-        rows,
-        {"run": run, "load": load, "metrics": metrics, "requests": requests},
+        path,
+        {"run": run, "load": load, "metrics": metrics},
         [column for column in left if column not in taken],
-        len(table.rows),
+        len(rows),
     )
 
 
-def _begin(rows: str | None) -> str:
+def _flat(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Values by dotted path."""
+    if isinstance(cell, Mapping):
+        for name, value in cell.items():
+            yield from _flat(value, f"{path}.{name}".removeprefix("."))
+    else:
+        yield path, cell
+
+
+def _begin(rows: str) -> str:
     """How the columns of the rows themselves begin."""
-    inner = (rows or "").replace("*", "").strip(".")
+    inner = rows.replace("*", "").strip(".")
     return f"{inner}." if inner else ""
 
 
 def _words(column: str) -> str:
     """`points.ttft_ms.p50` as `points ttft ms p50`."""
-    return " ".join(filter(None, _PARTS.split(column.removeprefix("path.")))).lower()
+    return " ".join(filter(None, _PARTS.split(column))).lower()
 
 
 def _first(guesses: str, words: str) -> str | None:
     """The first name whose pattern stands in some words."""
-    found = (
-        name for name, said in _guesses()[guesses].items() if re.search(said, words)
-    )
-    return next(found, None)
+    patterns = _guesses()[guesses].items()
+    return next((name for name, said in patterns if re.search(said, words)), None)
 
 
 def _metric(words: str) -> str | None:
     """The metric that a column's words speak of."""
     if re.search(_guesses()["never"], words):
         return None
-    stem = _first("times", words)
-    name = f"{stem}_{_first('statistics', words)}_ms"
+    name = f"{_first('times', words)}_{_first('statistics', words)}_ms"
     return _first("metrics", words) or (name if name in METRICS else None)
 
 
@@ -250,7 +235,7 @@ def _is_figure(cell: Any) -> bool:
         return bool(there) and len(reading.numbers(there)) == len(there)
     if isinstance(cell, str):
         cell = cell.partition("±")[0].strip()
-    return not isinstance(cell, bool) and reading.number(cell) is not None
+    return reading.number(cell) is not None
 
 
 def _is_plain(cell: Any) -> bool:
@@ -259,16 +244,13 @@ def _is_plain(cell: Any) -> bool:
 
 def _place(name: str, column: str) -> str:
     """A column, with its unit where it is a time or a size in another one than ours."""
-    words = re.sub(r" (p\d+|median|avg|mean|min|max|runs|values)$", "", _words(column))
-    is_time = name.endswith("_ms") or name in _guesses()["times"]
-    unit = _first("units", words) if is_time or name.endswith("_gib") else None
-    return f"{{at: {_quoted(column)}, unit: {unit}}}" if unit else _quoted(column)
+    said = json.dumps(column, ensure_ascii=False)
+    unit = None
+    if name.endswith(("_ms", "_gib")):
+        unit = _first("units", _STATISTIC.sub("", _words(column)))
+    return f"{{at: {said}, unit: {unit}}}" if unit else said
 
 
 def _in_line(text: str) -> str:
     """Without breaks, for a comment."""
     return " ".join(text.split())
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

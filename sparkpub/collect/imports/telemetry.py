@@ -16,7 +16,8 @@ from datetime import datetime
 from sparkpub.collect.imports.facts import TelemetryColumn
 from sparkpub.record.metrics import factor, unit_of
 from sparkpub.record.telemetry import COLUMNS, TEXT_COLUMNS
-from sparkpub.tools import reading
+from sparkpub.tools import forms, reading
+from sparkpub.tools.forms import FileError
 
 _OURS = "elapsed_seconds"
 _NVIDIA_SMI: Mapping[str, TelemetryColumn] = {
@@ -37,7 +38,6 @@ _NVIDIA_SMI: Mapping[str, TelemetryColumn] = {
 _GPU = ("index", "uuid", "pci.bus_id", "gpu_uuid", "gpu_bus_id")
 """Columns that tell GPUs apart."""
 _UNIT = re.compile(r"\s*\[[^\]]*\]$")
-_TIMES = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,18 @@ def samples(
     if text.lstrip("#\n").startswith(_OURS) or f"\n{_OURS}," in text:
         return TelemetryBeside(content)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
-    except csv.Error:
+        rows = forms.of_csv(text)
+    except FileError:
         return TelemetryBeside()
-    header, *others = [[cell.strip() for cell in row] for row in rows] or [[]]
-    names = [_UNIT.sub("", name) for name in header]
     table = [
-        dict(zip(names, row, strict=True)) for row in others if len(row) == len(names)
+        {_UNIT.sub("", name): cell or "" for name, cell in row.items()} for row in rows
     ]
+    header = table[0] if table else {}
+    if header and not [*table[-1].values()][-1]:
+        table.pop()  # a sampler that was ended within a row
     theirs = (columns or {}).get(_OURS)
     if columns and theirs is not None and theirs.at in header:
-        elapsed = _counted([row.get(str(theirs.at)) for row in table], seconds)
+        elapsed = _counted([row[str(theirs.at)] for row in table], seconds)
         return TelemetryBeside(_written(table, columns, elapsed))
     if "timestamp" not in header:
         return TelemetryBeside()
@@ -81,14 +82,11 @@ def samples(
     for name in _GPU:
         if len({row.get(name) for row in table}) > 1:
             return TelemetryBeside(problem="the telemetry beside it is of several GPUs")
-    times = [_time(row["timestamp"]) for row in table]
-    began = [
-        None if time is None else (time - started).total_seconds() for time in times
-    ]
-    return TelemetryBeside(_written(table, _NVIDIA_SMI, began))
+    elapsed = [_since(started, row["timestamp"]) for row in table]
+    return TelemetryBeside(_written(table, _NVIDIA_SMI, elapsed))
 
 
-def _counted(said: Sequence[str | None], seconds: float | None) -> list[float | None]:
+def _counted(said: Sequence[str], seconds: float | None) -> list[float | None]:
     """Seconds counted from the start of the measurement, which ends with the rows."""
     times = [reading.number(text) for text in said]
     known = [time for time in times if time is not None]
@@ -98,13 +96,13 @@ def _counted(said: Sequence[str | None], seconds: float | None) -> list[float | 
     return [None if time is None else time - begin for time in times]
 
 
-def _time(text: str) -> datetime | None:
-    for form in _TIMES:
-        try:
-            return datetime.strptime(text, form)  # noqa: DTZ007 - a local clock, like that of the report
-        except ValueError:
-            continue
-    return None
+def _since(started: datetime, text: str) -> float | None:
+    """Seconds from the start to a time as nvidia-smi writes it, `2026/11/21 15:49:33.123`, by the same local clock."""
+    try:
+        time = datetime.fromisoformat(text.replace("/", "-"))
+    except ValueError:
+        return None
+    return None if time.tzinfo else (time - started).total_seconds()
 
 
 def _written(

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from sparkpub.collect.imports import previewing
 from sparkpub.collect.imports.facts import OF_ONE_GPU, Facts, parts
 from sparkpub.collect.imports.given import Draft, Given, Left
 from sparkpub.collect.imports.matching import workload_of
@@ -26,6 +25,7 @@ from sparkpub.record.record import (
     Evidence,
     Gpu,
     Machine,
+    MetricValue,
     Plan,
     Record,
     Requested,
@@ -41,12 +41,9 @@ from sparkpub.record.store import (
 )
 
 _SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
-_EVIDENCE_KINDS = frozenset(
-    {
-        *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".txt"),
-        *(".md", ".yaml", ".yml", ".parquet", ".npz"),
-        *(".gz", ".zst", ".xz", ".zip"),
-    }
+_EVIDENCE_KINDS = (
+    *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".txt", ".md"),
+    *(".yaml", ".yml"),
 )
 """How names of evidence end: data and text, which nothing runs, includes or shows as a page."""
 _SHARED = "original-"
@@ -61,52 +58,50 @@ _UNSAID = (
     "reproducibility",
     "container",
 )
+_PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
+"""What differs between reasons that are the same: names in quotes, files, and numbers."""
 
 
 @dataclass
 class ImportOutcome:
-    """What became of everything found."""
+    """What became of everything found. With `preview` nothing was written."""
 
-    imported: list[str] = field(default_factory=list)
-    previewed: list[Record] | None = None
-    """The records that an import would write, where this one writes nothing."""
+    preview: bool = False
+    records: list[Record] = field(default_factory=list)
     starter: tuple[str, ...] = ()
     """The lines of a mapping, for a table that has none yet."""
-    machineless: int = 0
-    """How many runs nothing says the machine of."""
     skipped: list[Left] = field(default_factory=list)
     refused: list[Left] = field(default_factory=list)
 
-    def __iadd__(self, other: "ImportOutcome") -> "ImportOutcome":
-        """With what became of another campaign's."""
-        self.imported += other.imported
-        self.skipped += other.skipped
-        self.refused += other.refused
-        self.machineless += other.machineless
-        if other.previewed is not None:
-            self.previewed = [*(self.previewed or ()), *other.previewed]
-        return self
+    @property
+    def imported(self) -> list[str]:
+        """The ids of the runs."""
+        return [record.run_id for record in self.records]
+
+    @property
+    def machineless(self) -> int:
+        """How many runs nothing says the machine of."""
+        return [record.machine for record in self.records].count(Machine())
 
     def leave(self, item: Left) -> None:
         """Count something that became no record."""
-        item = replace(item, source=_PADDED.sub(r" \1 ", item.source))
         (self.refused if item.refused else self.skipped).append(item)
 
     def lines(self, *, verbose: bool = False) -> list[str]:
         """For people: what was left and why, then the sum; `verbose` lists what is counted otherwise."""
         if self.starter:
             return [*self.starter]
-        texts: list[str] = []
         parts = {"skipped": self.skipped, "refused": self.refused}
-        for verb, items in parts.items():
-            texts += _told(verb, items, verbose=verbose)
-        verb = "imported"
-        if self.previewed is not None:
-            texts += previewing.lines(self.previewed, verbose=verbose)
-            verb = "would be imported"
-        counts = [f"{len(self.imported):,} {verb}"]
-        for left, items in parts.items():
-            counts.append(f"{sum(item.number for item in items):,} {left}")
+        texts = [
+            line
+            for verb, items in parts.items()
+            for line in _told(verb, items, verbose=verbose)
+        ]
+        if self.preview:
+            texts += map(_shown, self.records)
+        verb = "would be imported" if self.preview else "imported"
+        counts = [f"{len(self.records):,} {verb}"]
+        counts += [f"{len(items):,} {left}" for left, items in parts.items()]
         return [*texts, ", ".join(counts)]
 
     def document(self) -> dict[str, Any]:
@@ -116,17 +111,11 @@ class ImportOutcome:
             for items in (self.skipped, self.refused)
         )
         return {
-            "preview": self.previewed is not None,
+            "preview": self.preview,
             "imported": self.imported,
             "skipped": skipped,
             "refused": refused,
         }
-
-
-_PADDED = re.compile(r" (line|row) 0+")
-"""Places are padded to sort like the rows."""
-_PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
-"""What differs between reasons that are the same: names in quotes, files, and numbers."""
 
 
 def _told(verb: str, items: Iterable[Left], *, verbose: bool) -> Iterator[str]:
@@ -135,65 +124,55 @@ def _told(verb: str, items: Iterable[Left], *, verbose: bool) -> Iterator[str]:
     for place, item in enumerate(items):
         groups[place if verbose else _PARTICULAR.sub("", item.reason)].append(item)
     for left in groups.values():
-        first, number = left[0], sum(item.number for item in left)
-        many = "" if len(left) == 1 else f" {number:,}, e.g."
-        yield f"{verb}{many} {first.source}: {first.reason}"
+        many = "" if len(left) == 1 else f" {len(left):,}, e.g."
+        yield f"{verb}{many} {left[0].source}: {left[0].reason}"
+
+
+def _shown(record: Record) -> str:
+    """A run for people: cell, iteration, start, status and every figure."""
+    figures = [
+        f"{name} {'none' if metric.value is None else f'{metric.value:.4g}'}"
+        for name, metric in record.metrics.items()
+    ]
+    said = f"{'/'.join(record.cell)} {record.iteration}, {record.started.value}"
+    return f"{said}, {record.status}: {', '.join(figures)}"
 
 
 def write(
     found: Iterable[Draft | Left],
     data: Path,
     given: Given,
+    outcome: ImportOutcome,
     *,
     originals: bool = True,
-    preview: bool = False,
-) -> ImportOutcome:
-    """Write every draft as a record with its evidence, in order of time. What is there already is left alone.
-
-    With `preview` nothing is written.
-    """
-    outcome = ImportOutcome(previewed=[] if preview else None)
+) -> None:
+    """Write every draft as a record with its evidence, in order of time, and count what became of each. What is there
+    already is left alone."""
     writer = _Writer.of(data / given.campaign, given, originals=originals)
-    items = list(found)
-    for item in items:
-        if isinstance(item, Left):
+    drafts: list[Draft] = []
+    for item in found:
+        if isinstance(item, Draft):
+            drafts.append(item)
+        else:
             outcome.leave(item)
-    drafts = (item for item in items if isinstance(item, Draft))
     for draft in sorted(drafts, key=lambda draft: (draft.started.value, draft.source)):
         made = writer.made(draft)
         if isinstance(made, Left):
             outcome.leave(made)
             continue
         record, files = made
-        outcome.imported.append(record.run_id)
-        outcome.machineless += record.machine == Machine()
-        if outcome.previewed is None:
+        outcome.records.append(record)
+        if not outcome.preview:
             writer.write(record, files)
-        else:
-            outcome.previewed.append(record)
-    return outcome
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file as it may be published, with the SHA-256 of what it was made of."""
+    """A file as it may be published, and what is to be said of what was changed in it."""
 
-    role: str
-    name: str
+    evidence: Evidence
     content: bytes
-    original: str
-    is_changed: bool
-
-    @property
-    def evidence(self) -> Evidence:
-        return Evidence.model_validate(
-            {
-                "role": self.role,
-                "path": self.name,
-                "sha256": hashlib.sha256(self.content).hexdigest(),
-                "bytes": len(self.content),
-            }
-        )
+    notes: tuple[str, ...]
 
 
 @dataclass
@@ -250,52 +229,34 @@ class _Writer:
                 return Left(draft.source, f"the matrix has no {axis} {name}")
         iteration = draft.iteration or 1 + self.iterations[cell]
         stem = stem_of(cell, iteration, draft.started)
-        files, notes = self._files(draft, stem)
+        files = [*self._files(draft, stem)] if self.originals else []
         try:
-            record = self._record(draft, cell, iteration, files, notes)
+            record = self._record(draft, cell, iteration, files)
         except ValidationError as error:
             return Left(draft.source, "; ".join(field_problems(error)))
-        # A numbered run is its own, and so is one with a log; several files may hold the same report.
-        has_log = f"{stem}.log" in [file.name for file in files]
-        by_figures = draft.iteration is None and not has_log
-        same = self._compared(draft.source, record, by_figures=by_figures)
-        if same is None:
-            self.add(record)
-        return same or (record, files)
+        return self._twin(draft, record) or (record, files)
 
-    def _compared(
-        self, source: str, record: Record, *, by_figures: bool
-    ) -> Left | None:
-        """Why a record adds nothing to those known, or contradicts one. `by_figures`: equal figures of one time are one
-        run."""
+    def _twin(self, draft: Draft, record: Record) -> Left | None:
+        """Why a record adds nothing to those known, or contradicts one; one that does neither is known from now on."""
         twin = self.twins.get(_proof(record))
-        if twin is None and by_figures:
+        # A numbered run is its own, and so is one with a log; several files may hold the same report.
+        if twin is None and draft.iteration is None and "log" not in draft.files:
             twin = self.twins.get(_figures(record))
         if twin is not None:
-            return Left(source, f"is there already, as {twin}", refused=False)
+            return Left(draft.source, f"is there already, as {twin}", refused=False)
         other = self.by_id.get(record.run_id)
         if other is None:
+            self.add(record)
             return None
         if other.model_copy(update={"plan": record.plan}) == record:
-            return Left(source, "is there already", refused=False)
-        return Left(source, f"another {record.run_id} is there")
+            return Left(draft.source, "is there already", refused=False)
+        return Left(draft.source, f"another {record.run_id} is there")
 
-    def _files(self, draft: Draft, stem: str) -> tuple[list[_File], list[str]]:
-        """Files beside the record, redacted, and notes on what that, and a screen, changed."""
-        found: list[_File] = []
-        notes: list[str] = []
-        if not self.originals:
-            return found, notes
+    def _files(self, draft: Draft, stem: str) -> Iterator[_File]:
+        """Files beside the record, redacted."""
         for role, content in draft.files.items():
-            settled = _settled(content) if role == "log" else content
             name = f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}"
-            found.append(self._file(role, name, settled))
-            if settled != content:
-                digest = hashlib.sha256(content).hexdigest()
-                notes.append(
-                    f"of each line that was redrawn in the {role} its last state is kept; "
-                    f"the original has the SHA-256 {digest}"
-                )
+            yield self._file(role, name, content)
         for item in draft.originals:
             if item not in self.shared:
                 role, content, suffix = item
@@ -303,18 +264,31 @@ class _Writer:
                 kind = suffix if suffix in _EVIDENCE_KINDS else ".txt"
                 name = f"{_SHARED}{digest[:12]}.original{kind}"
                 self.shared[item] = self._file(role, name, content)
-            found.append(self.shared[item])
-        notes += (
-            f"private text was replaced in the {file.role}, whose original has the SHA-256 {file.original}"
-            for file in found
-            if file.is_changed
-        )
-        return found, notes
+            yield self.shared[item]
 
     def _file(self, role: str, name: str, content: bytes) -> _File:
-        clean = self.redactor.content(content)
-        digest = hashlib.sha256(content).hexdigest()
-        return _File(role, name, clean, digest, clean != content)
+        is_own_log = role == "log" and not name.startswith(_SHARED)
+        settled = _settled(content) if is_own_log else content
+        clean = self.redactor.content(settled)
+        evidence = Evidence(
+            role=role,  # type: ignore[arg-type] # one of them, or the record is refused
+            path=name,
+            sha256=hashlib.sha256(clean).hexdigest(),
+            bytes=len(clean),
+        )
+        notes = []
+        if settled != content:
+            digest = hashlib.sha256(content).hexdigest()
+            notes.append(
+                f"of each line that was redrawn in the {role} its last state is kept; "
+                f"the original has the SHA-256 {digest}"
+            )
+        if clean != settled:
+            digest = hashlib.sha256(settled).hexdigest()
+            notes.append(
+                f"private text was replaced in the {role}, whose original has the SHA-256 {digest}"
+            )
+        return _File(evidence, clean, tuple(notes))
 
     def _record(
         self,
@@ -322,7 +296,6 @@ class _Writer:
         cell: tuple[str, str, str],
         iteration: int,
         files: list[_File],
-        notes: list[str],
     ) -> Record:
         """Raises ValidationError."""
         given = self.given
@@ -335,20 +308,15 @@ class _Writer:
             "environment": environment,
             "workload": workload,
             "iteration": iteration,
-            "status": draft.status,
-            "status_reason": draft.status_reason,
             "plan": Plan(position=len(self.by_id), order="as-published"),
             "started": draft.started,
-            "exit_code": draft.exit_code,
             "requested": requested,
             "observed": draft.observed,
-            "metrics": dict(draft.metrics),
-            "samples": dict(draft.samples),
-            "spreads": dict(draft.spreads),
-            "phases": draft.phases,
+            **draft.measured,
+            "metrics": _explained(draft.measured["metrics"], given.about.unavailable),
             "events": [
                 Event(at_seconds=None, kind="note", text=text)
-                for text in _notes(draft, notes)
+                for text in _notes(draft, files)
             ],
             "machine": _machine(draft.facts, given),
             "evidence": [file.evidence for file in files],
@@ -363,13 +331,13 @@ class _Writer:
         campaign declares another matrix."""
         if not self.written:
             _declare(self.folder, self.given, self.redactor)
-            self.written.add(CAMPAIGN_FILE)
         for file in files:
-            if file.name not in self.written:
-                write_atomic(self.folder / file.name, file.content)
-            if file.name.startswith(_SHARED):
-                self.written.add(file.name)
+            name = file.evidence.path
+            if name not in self.written:
+                write_atomic(self.folder / name, file.content)
+            self.written.add(name)
         write_atomic(self.folder / f"{record.stem}.json", to_json(record))
+        self.written.add(record.stem)
 
 
 def _workload(draft: Draft, given: Given) -> tuple[str | None, str]:
@@ -379,7 +347,7 @@ def _workload(draft: Draft, given: Given) -> tuple[str | None, str]:
         return draft.workload or given.workload, ""
     if given.matrix is not None and draft.workload not in given.matrix.workloads:
         return workload_of(draft, given.matrix)
-    return draft.workload or given.workload_key, ""
+    return draft.workload, ""
 
 
 def _proof(record: Record) -> object:
@@ -390,14 +358,11 @@ def _proof(record: Record) -> object:
 
 def _figures(record: Record) -> object:
     """The time and figures of a run; None for one without."""
-    values = sorted(
-        (name, value.value)
-        for name, value in record.metrics.items()
-        if value.value is not None
-    )
+    values = {name: record.value(name) for name in record.metrics}
+    known = {item for item in values.items() if item[1] is not None}
     if not record.metrics:
         return None
-    return (record.cell, record.started.value, tuple(values))
+    return (record.cell, record.started.value, frozenset(known))
 
 
 def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
@@ -406,20 +371,18 @@ def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
     document = matrix.document() if matrix else None
     path = folder / CAMPAIGN_FILE
     if path.exists():
-        if document is not None and read_campaign(folder).matrix not in (
-            None,
-            document,
-        ):
+        declared = read_campaign(folder).matrix
+        if None not in (document, declared) and declared != document:
             remedy = "give the campaign a new name"
             raise ImportFormatError(
                 "the campaign has another matrix", where=str(path), remedy=remedy
             )
         return
     folder.mkdir(parents=True, exist_ok=True)
+    title = matrix.title if matrix else f"Imported: {given.campaign}"
     campaign = Campaign(
         campaign=given.campaign,
-        title=about.title
-        or (matrix.title if matrix else f"Imported: {given.campaign}"),
+        title=about.title or title,
         matrix=document,
         origin=about.origin,
         licence=about.licence or (matrix.licence if matrix else None),
@@ -435,12 +398,12 @@ def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
 
 def _requested(draft: Draft, workload_key: str, given: Given) -> Requested:
     """What was asked for: in the vocabulary of the matrix where there is one, else only which tool and place."""
-    matrix = given.matrix
+    matrix, image = given.matrix, draft.facts.image
     model = Model(id=draft.model)
     workload = dict(draft.asked)
-    environment: dict[str, Any] = {"type": draft.environment_type}
-    if draft.facts.image is not None:
-        environment["image"] = draft.facts.image
+    environment: dict[str, Any] = {"type": "unknown"}
+    if image is not None:
+        environment = {"type": "docker", "image": image}
     if matrix is not None:
         model = matrix.models[draft.model]
         workload = matrix.workloads[workload_key].measured
@@ -476,13 +439,26 @@ def _machine(facts: Facts, given: Given) -> Machine:
     return machine.model_copy(update=told)
 
 
-def _notes(draft: Draft, more: Iterable[str]) -> Iterator[str]:
-    """What is to be said of a run, on a label that the published files contradict, too."""
+def _notes(draft: Draft, files: Iterable[_File]) -> Iterator[str]:
+    """What is to be said of a run, on a label that the published files contradict, and on changed files, too."""
     yield from draft.notes
     contradiction = draft.facts.contradiction(draft.model_id)
     if contradiction is not None:
         yield contradiction
-    yield from more
+    for file in files:
+        yield from file.notes
+
+
+def _explained(
+    metrics: Mapping[str, MetricValue], reasons: Mapping[str, str]
+) -> dict[str, MetricValue]:
+    """With the reason that people know, where a metric has no value."""
+    explained = {
+        name: metric.model_copy(update={"reason": reasons[name]})
+        for name, metric in metrics.items()
+        if metric.value is None and name in reasons
+    }
+    return {**metrics, **explained}
 
 
 def _unavailable(
@@ -493,12 +469,12 @@ def _unavailable(
         draft.unavailable
     )
     for name, text in given.about.unavailable.items():
-        if name not in draft.metrics:
+        if name not in draft.measured["metrics"]:
             reasons[name] = text
     if requested.environment["type"] not in ("docker", "unknown"):
         reasons["container"] = "not a container"
     for file in files:
-        reasons.pop(file.role, None)
+        reasons.pop(file.evidence.role, None)
     return reasons
 
 

@@ -8,7 +8,6 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,18 +16,13 @@ from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Architecture
 
 _BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8}
-_MXFP4_BITS = 4.25
-"""Four bits and a shared scale of eight for each block of 32 (OCP Microscaling Formats 1.0)."""
 _LONGEST_HEADER = 100_000_000
 """Bytes; the limit of the safetensors format itself."""
 
 _WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What reading a config ends with where a value is of another kind than the family has, or missing."""
 
-_DENSE = frozenset({"llama", "mistral", "qwen2", "qwen3"})
-_NARROW = frozenset({"qwen2_moe", "qwen3_moe"})
-"""Families whose experts have a width of their own."""
-_MIXTURES = _NARROW | {"mixtral", "gpt_oss"}
+_FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "qwen3_moe")
 
 
 def config_bytes(config: Mapping[str, Any]) -> bytes:
@@ -64,22 +58,6 @@ def _facts(
     quantization = (config.get("quantization_config") or {}).get("quant_method")
     size = _BYTES.get(dtype)
     experts = _experts(text)
-    try:
-        parts = _Parameters.of(text)
-    except KeyError:
-        parts = None  # a config leaves out what is its family's default
-    facts: dict[str, Any] = {}
-    if parts is not None:
-        facts["parameters"] = parts.total
-        facts["active_parameters"] = parts.active if parts.experts else None
-        if size is not None and quantization in (None, "mxfp4"):
-            packed = _MXFP4_BITS / 8 if quantization else size
-            expert_bytes = round(parts.experts * packed) + parts.expert_biases * size
-            dense_bytes = (parts.dense + parts.embedding * parts.tied) * size
-            facts["dense_bytes_per_step"] = dense_bytes
-            facts["expert_bytes"] = expert_bytes
-            parted = (parts.embedding + parts.dense) * size
-            facts["weight_bytes"] = parted + expert_bytes
     return Architecture(
         source=source,
         model_type=text.get("model_type") or config.get("model_type"),
@@ -94,7 +72,7 @@ def _facts(
         dtype=dtype,
         quantization=quantization,
         config_sha256=hashlib.sha256(config_bytes(config)).hexdigest(),
-        **facts,
+        **_counted(text, None if quantization else size),
     )
 
 
@@ -200,81 +178,52 @@ def _attention_layers(text: Mapping[str, Any]) -> int | None:
     return attending or text.get("num_hidden_layers")
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Parameters of a language model by how a decode step reads them."""
-
-    embedding: int
-    dense: int
-    """Everything but the input embedding and the routed experts; the output projection where it is its own."""
-    experts: int
-    expert_biases: int
-    active_share: float
-    """Of the routed experts, those used for one token."""
-    tied: bool
-    """Whether the input embedding is the output projection, too."""
-
-    @property
-    def total(self) -> int:
-        return self.embedding + self.dense + self.experts + self.expert_biases
-
-    @property
-    def active(self) -> int:
-        """Used for one token: the routed share of the experts, and one of the two embeddings."""
-        routed = round((self.experts + self.expert_biases) * self.active_share)
-        return self.dense + self.embedding * self.tied + routed
-
-    @classmethod
-    def of(cls, text: Mapping[str, Any]) -> "_Parameters | None":
-        """Counted from the shapes of the layers; None for a family that is not known here. Raises KeyError where a
-        config does not say all of them."""
-        family = text.get("model_type")
-        if family not in _DENSE | _MIXTURES:
-            return None
+def _counted(text: Mapping[str, Any], size: int | None) -> dict[str, Any]:
+    """Parameters, and bytes where each takes `size` of them; nothing for a family that is not known here, or where the
+    config leaves out what is its family's default."""
+    family = text.get("model_type")
+    if family not in _FAMILIES:
+        return {}
+    try:
         hidden, layers = text["hidden_size"], text["num_hidden_layers"]
-        heads, head = text["num_attention_heads"], _head_dim(text) or 0
-        queries, keys = heads * head, (_kv_heads(text) or 0) * head
-        is_oss, is_qwen2 = family == "gpt_oss", family in ("qwen2", "qwen2_moe")
-
-        layer = 2 * hidden * (queries + keys) + 2 * hidden  # and two norms
-        if text.get("attention_bias", is_oss):
-            layer += queries + 2 * keys + hidden
-        elif is_qwen2:
-            layer += queries + 2 * keys
-        if family in ("qwen3", "qwen3_moe"):
-            layer += 2 * head  # norms of queries and keys
-        if is_oss:
-            layer += heads  # attention sinks
-
-        inner = text["intermediate_size"]
-        plain = 3 * hidden * inner
-        if family in _DENSE and text.get("mlp_bias"):
-            plain += 2 * inner + hidden
-        experts, sparse = _experts(text) or 1, _sparse_layers(text)
-        width = text["moe_intermediate_size"] if family in _NARROW else inner
-        router = hidden * experts + (experts if is_oss else 0)
-        shared = text.get("shared_expert_intermediate_size") or 0
-        if shared and is_qwen2:
-            router += 3 * hidden * shared + hidden
-        biases = experts * (2 * width + hidden) if is_oss else 0
-
+        heads, inner = text["num_attention_heads"], text["intermediate_size"]
         embedding = text["vocab_size"] * hidden
-        tied = bool(text.get("tie_word_embeddings", False))
-        dense = layers * layer + sparse * router + (layers - sparse) * plain + hidden
-        return cls(
-            embedding,
-            dense + (0 if tied else embedding),
-            sparse * experts * 3 * hidden * width,
-            sparse * biases,
-            text["num_experts_per_tok"] / experts if sparse else 1.0,
-            tied,
-        )
+        sparse, width = 0, 0
+        if family == "qwen3_moe":
+            sparse, width = _sparse_layers(text), text["moe_intermediate_size"]
+    except KeyError:
+        return {}
+    head = _head_dim(text) or 0
+    queries, keys = heads * head, (_kv_heads(text) or 0) * head
+    attention = 2 * hidden * (queries + keys) + 2 * hidden  # and two norms
+    if text.get("attention_bias"):
+        attention += queries + 2 * keys + hidden
+    elif family == "qwen2":
+        attention += queries + 2 * keys
+    elif family.startswith("qwen3"):
+        attention += 2 * head  # norms of queries and keys
+    plain = 3 * hidden * inner
+    if text.get("mlp_bias"):
+        plain += 2 * inner + hidden
+    count = _experts(text) or 1
+    experts = sparse * count * 3 * hidden * width
+    tied = bool(text.get("tie_word_embeddings", False))
+    dense = layers * attention + (layers - sparse) * plain + sparse * hidden * count
+    read = dense + hidden + embedding  # the embedding as output projection
+    total = read + experts + (0 if tied else embedding)
+    found: dict[str, Any] = {"parameters": total}
+    if experts:
+        routed = experts * text["num_experts_per_tok"] / count
+        found["active_parameters"] = read + round(routed)
+    if size is not None:
+        found["dense_bytes_per_step"] = read * size
+        found["expert_bytes"] = experts * size
+        found["weight_bytes"] = total * size
+    return found
 
 
 def _sparse_layers(text: Mapping[str, Any]) -> int:
-    """How many layers have experts; none in a dense model."""
-    if text["model_type"] in _DENSE:
-        return 0
+    """How many layers of a mixture have experts."""
     step, plain = text.get("decoder_sparse_step", 1), text.get("mlp_only_layers") or ()
     numbers = range(text["num_hidden_layers"])
     return sum(1 for n in numbers if n not in plain and (n + 1) % step == 0)

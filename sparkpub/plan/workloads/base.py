@@ -166,22 +166,22 @@ class RunCase:
         neither."""
         if url is not None:
             return base_of(url)
-        if self.server is not None:
-            return self.server.url
-        raise WorkloadError(
-            f"{tool} needs the server's address",
-            where=f"workloads.{self.workload_key}",
-            remedy="add url:",
-        )
+        if self.server is None:
+            raise self.refusal(f"{tool} needs the server's address", "add url:")
+        return self.server.url
 
     def folder(self, tool: str) -> str:
         """`model_path`. Raises WorkloadError where the model has none: a tool would fetch weights from elsewhere."""
         if self.model_path is None:
             where = f"models.{self.model_key}"
-            raise WorkloadError(
-                f"{tool} needs the model's folder", where=where, remedy="add path:"
-            )
+            what = f"{tool} needs the model's folder"
+            raise WorkloadError(what, where=where, remedy="add path:")
         return self.model_path
+
+    def refusal(self, what: str, remedy: str) -> WorkloadError:
+        """What is said of options that make no command."""
+        where = f"workloads.{self.workload_key}"
+        return WorkloadError(what, where=where, remedy=remedy)
 
 
 @dataclass(frozen=True)

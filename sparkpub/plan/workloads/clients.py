@@ -24,7 +24,6 @@ from sparkpub.record.load import Load
 from sparkpub.record.record import MetricValue, Observed
 from sparkpub.tools import engine, reading
 from sparkpub.tools.asked import asked
-from sparkpub.tools.cells import CellError
 from sparkpub.tools.reader import ReportReading, read
 
 _DRIVER, _WANTED, _SERVER = "client.py", "client.json", "server.json"
@@ -139,10 +138,7 @@ def answer_of(tools: Sequence[str], log: bytes, files: Mapping[str, bytes]) -> A
 
 def _load(said: ReportReading) -> Load | None:
     """What the client was asked for, by its own report; None where that does not say it."""
-    try:
-        found = asked(said.mapping, said.document)
-    except CellError:
-        return None
+    found = asked(said.mapping, said.document)
     options: dict[str, Any] = {"type": said.mapping.tool, **found.options}
     return Load.declared(options) if found.is_known else None
 

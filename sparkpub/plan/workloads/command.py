@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -119,7 +119,7 @@ class CommandOptions(ClientOptions):
         return {self.reads: f"uv tool install {self.reads}"}
 
     @model_validator(mode="after")
-    def _says_what_it_measures(self) -> Self:
+    def _fits(self) -> Self:
         if self.reads is None and not self.metrics:
             raise ValueError("give reads or metrics")
         if self.reads is not None and self.reads not in of_tools():
@@ -128,25 +128,19 @@ class CommandOptions(ClientOptions):
             raise ValueError("reads needs outputs: {report: the file's name}")
         if self.url is not None and "output" in self.outputs:
             raise ValueError("with url the role output is for what the server says")
-        return self
-
-    @model_validator(mode="after")
-    def _metrics_fit(self) -> Self:
         for name, item in self.metrics.items():
             own = (item.unit, item.label, item.direction)
-            fixed = (*own, item.definition)
-            if name in METRICS and any(part is not None for part in fixed):
-                raise ValueError(
-                    f"metrics.{name}: unit, label, direction and definition are fixed for a known metric"
+            what = ""
+            if name not in METRICS and None in own:
+                what = "a metric of one's own needs unit, label and direction"
+            elif name in METRICS and (*own, item.definition) != (None,) * 4:
+                what = (
+                    "unit, label, direction and definition are fixed for a known metric"
                 )
-            if name not in METRICS and any(part is None for part in own):
-                raise ValueError(
-                    f"metrics.{name}: a metric of one's own needs unit, label and direction"
-                )
-            if item.place != "log" and item.place not in self.outputs:
-                raise ValueError(
-                    f"metrics.{name}: reads {item.place}, which outputs does not name"
-                )
+            elif item.place != "log" and item.place not in self.outputs:
+                what = f"reads {item.place}, which outputs does not name"
+            if what:
+                raise ValueError(f"metrics.{name}: {what}")
         return self
 
 
@@ -201,19 +195,11 @@ def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | 
 
 
 def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
-    source: Literal["log", "report"] = "report"
-    if item.place == "log":
-        source = "log"
+    source: Literal["log", "report"] = "log" if item.place == "log" else "report"
     missing = "not found in what the command printed or wrote"
     if name in METRICS:
         return reading.metric(name, value, source, scale=item.scale, reason=missing)
-    own: dict[str, Any] = {
-        "unit": item.unit,
-        "source": source,
-        "label": item.label,
-        "direction": item.direction,
-        "definition": item.definition,
-    }
+    own = item.model_dump(include={"unit", "label", "direction", "definition"})
     if value is None:
-        return MetricValue(value=None, reason=missing, **own)
-    return MetricValue(value=value * item.scale, **own)
+        return MetricValue(value=None, reason=missing, source=source, **own)
+    return MetricValue(value=value * item.scale, source=source, **own)

@@ -14,7 +14,7 @@ Who counted: the server where its answers carry token ids or `usage`, which the 
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -49,12 +49,20 @@ PACKAGE = "llama-benchy"
 _CLIENTS = ([PACKAGE], ["uvx", "--from", PACKAGE, PACKAGE])
 _OTHER_COUNT = 0.2
 """Relative difference from which the tool takes the length asked for in place of the server's count."""
-_COUNTED_BY = {
-    "No complete token_ids in response, using stream usage": "usage of the server",
-    "No token_ids or usage in response": "the tokenizer",
-    "assuming 1 token per chunk": "pieces of the stream",
+_PRINTED = {
+    "coherence": {
+        "Coherence test PASSED": "passed",
+        "Coherence test FAILED": "failed",
+        "Skipping coherence test": "not asked",
+    },
+    # Where answers lack token ids.
+    "output_tokens_by": {
+        "No complete token_ids in response, using stream usage": "usage of the server",
+        "No token_ids or usage in response": "the tokenizer",
+        "assuming 1 token per chunk": "pieces of the stream",
+    },
 }
-"""What the tool prints where answers lack token ids, and who counted then."""
+"""Setting to what the tool prints, and what that means; the first that is there counts."""
 _FAILURES = (
     r"llama_benchy: error: (.*)",
     r"(Warmup failed: .*)",
@@ -80,7 +88,7 @@ class LlamaBenchyOptions(ClientOptions):
     type: Literal["llama-benchy"] = "llama-benchy"
     tokenizer: Annotated[str, Field(min_length=1)] | None = None
     """Folder or file of the tokenizer (`tokenizer.json`), or its name on the hub, from which the tool then fetches it.
-    None: that of the model's folder, or of the folder that the server names; where there is none, the server counts."""
+    None: that of the model's folder; where there is none, the server counts."""
     input_tokens: PositiveInt = 2048
     """Tokens of each prompt (`--pp`), the template of the chat included."""
     output_tokens: PositiveInt = 128
@@ -135,15 +143,15 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
             "--latency-mode": options.latency_mode,
             "--skip-coherence": case.random_weights or not options.coherence,
             "--format": "json",
-            "--save-result": f"{WORKDIR}/{_REPORT}",
-            "--emit-progress": f"{WORKDIR}/{_PROGRESS}",
+            "--save-result": f"{{folder}}/{_REPORT}",
+            "--emit-progress": f"{{folder}}/{_PROGRESS}",
         }
     )
     wanted = {
         "url": url,
         "model": options.model,
         "tokenizer": options.tokenizer,
-        "places": [] if case.model_path is None else [case.model_path],
+        "folder": case.model_path,
         "random_weights": case.random_weights,
         "clients": _CLIENTS,
         "argv": [
@@ -169,11 +177,14 @@ def parse(
     """Rates from the tool's report, latencies from its events, and who answered from what the server said."""
     left = clients.LeftBehind(log, files)
     said = left.lines
-    left.identity["settings"] |= _settings(left.report, left.server, said)
+    left.identity["settings"] |= _settings(left.report, left.server, "\n".join(said))
     requests = reading.objects(reading.json_value(files.get("requests")))
     document = shape.of_own_run(left.report, requests)
     if document is None:
-        return no_answer(_why(said), reading.observed(left.identity))
+        reasons = (reading.search(said, pattern) for pattern in _FAILURES)
+        why = next(filter(None, reasons), "llama-benchy ended without its report")
+        why = " ".join(why.split())[:300]
+        return no_answer(why, reading.observed(left.identity))
     found = ReportReading(of_tool(PACKAGE), document)
     metrics, samples = dict(found.metrics), found.samples
     begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
@@ -181,17 +192,23 @@ def parse(
     observed = left.observed(found)
     problems = []
     if options is not None:
+        tokens = options.output_tokens
         if options.exact_output:
-            tokens = options.output_tokens
             problems += clients.other_lengths(observed, None, tokens)
-        problems += server_pages.other_users(left.server, _most_tokens(options))
+        # Rounds, one before them, and the test of coherence, two warm-ups and three measurements of the latency.
+        rounds = (options.repetitions + 1) * (2 if options.prefix_caching else 1)
+        most = rounds * options.concurrency * tokens + 100 + 2 + 3
+        problems += server_pages.other_users(left.server, most)
     load = document["benchmarks"]
-    seen, asked = observed.input_tokens_mean, _asked(load)
-    if seen and asked and abs(seen - asked) >= _OTHER_COUNT * asked:
-        why = f"the tool took {asked} tokens a prompt, and the server counted {seen:g}"
-        name = "prompt_throughput_tok_s"
-        metrics[name] = reading.metric(name, None, "report", reason=why)
-        samples.pop(name, None)
+    prompt = reading.positive_int(load.get("prompt_size"))
+    if observed.input_tokens_mean is not None and prompt is not None:
+        seen = observed.input_tokens_mean
+        asked = prompt + (reading.positive_int(load.get("context_size")) or 0)
+        if abs(seen - asked) >= _OTHER_COUNT * asked:
+            why = f"the tool took {asked} tokens a prompt, and the server counted {seen:g}"
+            name = "prompt_throughput_tok_s"
+            metrics[name] = reading.metric(name, None, "report", reason=why)
+            samples.pop(name, None)
     # The tool leaves out what failed, and its rates are then of a smaller load.
     complete = not load["requests"]["failed"]
     if not reading.known(metrics, "output_throughput_tok_s"):
@@ -200,57 +217,27 @@ def parse(
     return left.answer(found, metrics, problems, complete=complete, samples=samples)
 
 
-def _asked(load: Mapping[str, Any]) -> int | None:
-    """Tokens of a prompt and of the conversation before it, as they were asked for."""
-    prompt = reading.positive_int(load.get("prompt_size"))
-    before = reading.positive_int(load.get("context_size")) or 0
-    return None if prompt is None else prompt + before
-
-
-def _most_tokens(options: LlamaBenchyOptions) -> int:
-    """Tokens that a run lets the server generate at most: the rounds, and what is asked before them."""
-    rounds = options.repetitions + 1
-    if options.prefix_caching:
-        rounds *= 2
-    before = (
-        100 + 2 + 3
-    )  # the test of coherence, two warm-ups, three measurements of the latency
-    return rounds * options.concurrency * options.output_tokens + before
-
-
 def _settings(
-    report: Mapping[str, Any], server: Mapping[str, Any], said: Sequence[str]
+    report: Mapping[str, Any], server: Mapping[str, Any], log: str
 ) -> dict[str, str]:
     """How the tool measured, and who counted the tokens."""
-    found = {"client": PACKAGE}
-    version = reading.word(report.get("version"))
-    if version is not None:
-        found["client_version"] = version
+    found: dict[str, str | None] = {"client": PACKAGE}
+    found["client_version"] = reading.word(report.get("version"))
     latency = reading.number(report.get("latency_ms"))
     if latency is not None:
         found["latency"] = f"{report.get('latency_mode')}, {latency:.2f} ms"
-    log = "\n".join(said)
-    for words, state in (
-        ("Coherence test PASSED", "passed"),
-        ("Coherence test FAILED", "failed"),
-        ("Skipping coherence test", "not asked"),
-    ):
-        if words in log:
-            found["coherence"] = state
-    if report:
-        counted = [who for words, who in _COUNTED_BY.items() if words in log]
-        found["output_tokens_by"] = (counted or ["token ids of the server"])[0]
-    tokenizer = _tokenizer(server.get("tokenizer"), log)
-    if tokenizer is not None:
-        found["tokenizer"] = tokenizer
-    return found
+    for name, meanings in _PRINTED.items():
+        said = (meaning for words, meaning in meanings.items() if words in log)
+        found[name] = next(said, None)
+    if report and found["output_tokens_by"] is None:
+        found["output_tokens_by"] = "token ids of the server"
+    found["tokenizer"] = shape.fallback_tokenizer(log) or _tokenizer(server)
+    return {name: said for name, said in found.items() if said is not None}
 
 
-def _tokenizer(used: Any, log: str) -> str | None:
+def _tokenizer(server: Mapping[str, Any]) -> str | None:
     """What cut the prompts, in words."""
-    fallback = shape.fallback_tokenizer(log)
-    if fallback is not None:
-        return fallback
+    used = server.get("tokenizer")
     if not isinstance(used, dict):
         return None
     if used.get("by") == "server":
@@ -258,12 +245,3 @@ def _tokenizer(used: Any, log: str) -> str | None:
         how = used.get("how")
         return f"the server counted: {tokens} tokens in {characters} characters, cut into {how}"
     return reading.word(used.get("file"))
-
-
-def _why(said: Sequence[str]) -> str:
-    """Why there is no report."""
-    for pattern in _FAILURES:
-        found = reading.search(said, pattern)
-        if found is not None:
-            return " ".join(found.split())[:300]
-    return "llama-benchy ended without its report"

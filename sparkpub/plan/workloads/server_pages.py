@@ -4,7 +4,7 @@ The drivers ask for the pages (`payload/pages.py`); `tools/engines/pages.yaml` s
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -15,7 +15,7 @@ from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared, MetricValue
 from sparkpub.tools import reading
-from sparkpub.tools.engine import WEIGHTS, with_weights
+from sparkpub.tools.engine import with_weights
 from sparkpub.tools.where import Where, at
 
 PAYLOAD = "pages.py"
@@ -24,33 +24,6 @@ ANSWERED = "the model answered before the test: "
 LONGEST_ANSWER = 2000
 """Characters of it that are kept."""
 
-_GENERATED = (
-    "vllm:generation_tokens_total",
-    "sglang:generation_tokens_total",
-    "llamacpp:tokens_predicted_total",
-)
-"""Counters of generated tokens."""
-_SHARES = (
-    # Of prompts' tokens, those in the prefix cache. The first pair is of versions without the second: it counts a
-    # request that waits again at every step.
-    (
-        "prefix_cache_hit_percent",
-        "vllm:prefix_cache_queries_total",
-        "vllm:prefix_cache_hits_total",
-    ),
-    (
-        "prefix_cache_hit_percent",
-        "vllm:prompt_tokens_total",
-        "vllm:prompt_tokens_cached_total",
-    ),
-    # Of the seconds that requests were on the server, those that they waited for their turn.
-    (
-        "queue_time_percent",
-        "vllm:e2e_request_latency_seconds_sum",
-        "vllm:request_queue_time_seconds_sum",
-    ),
-)
-"""Metrics, and the counters of a whole and of the part that they are; the last pair that is there counts."""
 _PREEMPTED, _ANSWERED = "vllm:num_preemptions_total", "vllm:request_success_total"
 """Counters of requests that were taken out of the batch, and of those that were answered."""
 _CACHE = "vllm:cache_config_info"
@@ -69,6 +42,11 @@ class PagePlaces(Declared):
     shown: dict[str, Where]
     facts: dict[str, Where]
     settings: dict[str, Where]
+    generated: tuple[str, ...]
+    """Counters of generated tokens."""
+    shares: tuple[tuple[str, str, str], ...]
+    """Metrics in percent, with the counters of a whole and of the part that they are; the last pair that is there
+    counts."""
 
 
 @cache
@@ -82,16 +60,16 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
     """What the pages say of engine and model, as fields of `Observed`; what none of them says is left out."""
     said, places = server.get("said"), _pages()
     samples = _samples(server.get("metrics_after"))
-    entry = _model_entry(said, server.get("model"))
-    cache = next((labels for labels, _ in samples.get(_CACHE, ())), None)
-    known = said if isinstance(said, dict) else {}
-    document = {**server, **known, "entry": entry, "cache": cache}
-    facts = {name: at(document, place) for name, place in places.facts.items()}
-    for name in ("engine_version", "model_path", WEIGHTS, "dtype"):
-        facts[name] = _word(facts[name])
+    document = {
+        **server,
+        **(said if isinstance(said, dict) else {}),
+        "entry": _model_entry(said, server.get("model")),
+        "cache": next((labels for labels, _ in samples.get(_CACHE, ())), None),
+    }
+    facts = {
+        name: _fact(name, at(document, place)) for name, place in places.facts.items()
+    }
     facts["model_path"] = facts["model_path"] or _word(server.get("model"))
-    for name in ("parameters", "weight_bytes", "batch_size"):
-        facts[name] = reading.positive_int(facts[name])
     if facts["dtype"] is not None:
         facts["dtype"] = facts["dtype"].removeprefix("torch.")
     settings = {name: at(document, place) for name, place in places.settings.items()}
@@ -104,8 +82,14 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
     return with_weights(facts)
 
 
+def _fact(name: str, value: Any) -> Any:
+    """A number, or what can be a name."""
+    if name in ("parameters", "weight_bytes", "batch_size"):
+        return reading.positive_int(value)
+    return _word(value)
+
+
 def _word(value: Any) -> str | None:
-    """What a server says of itself, where it can be a name."""
     found = reading.word(value)
     if found is None or len(found) > pages.LONGEST_NAME or not found.isprintable():
         return None
@@ -116,10 +100,10 @@ def _engine(document: Mapping[str, Any], samples: Mapping[str, Any]) -> str | No
     """The engine by the prefix of its metrics, else by who owns the model, else by a page that no other one has."""
     places = _pages()
     prefixes = {name.partition(":")[0] for name in samples if ":" in name}
-    owner = str(at(document, "entry.owned_by"))
-    for prefix in (*filter(prefixes.__contains__, places.signed), owner):
-        if prefix in places.signed:
-            return places.signed[prefix]
+    signs = [sign for sign in places.signed if sign in prefixes]
+    for sign in (*signs, str(at(document, "entry.owned_by"))):
+        if sign in places.signed:
+            return places.signed[sign]
     shown = places.shown.items()
     return next((name for name, place in shown if at(document, place)), None)
 
@@ -154,7 +138,7 @@ def counted(server: Mapping[str, Any]) -> dict[str, MetricValue]:
         )
         if blocks and size:
             found["kv_cache_tokens"] = blocks * size
-    for name, whole, part in _SHARES:
+    for name, whole, part in _pages().shares:
         if 0 <= grown.get(part, -1) <= grown.get(whole, 0) > 0:
             found[name] = 100 * grown[part] / grown[whole]
     if grown.get(_PREEMPTED, 0) > 0 < grown.get(_ANSWERED, 0):
@@ -165,13 +149,17 @@ def counted(server: Mapping[str, Any]) -> dict[str, MetricValue]:
 def _grown(server: Mapping[str, Any]) -> dict[str, float]:
     """By how much each counter grew between the two readings of the server's metrics."""
     before, after = (
-        {
-            name: sum(value for _, value in samples)
-            for name, samples in _samples(server.get(page)).items()
-        }
-        for page in ("metrics_before", "metrics_after")
+        _samples(server.get(page)) for page in ("metrics_before", "metrics_after")
     )
-    return {name: after[name] - before[name] for name in after if name in before}
+    return {
+        name: _total(after[name]) - _total(before[name])
+        for name in after
+        if name in before
+    }
+
+
+def _total(samples: Sequence[tuple[Any, float]]) -> float:
+    return sum(value for _, value in samples)
 
 
 def answered(server: Mapping[str, Any]) -> tuple[str, ...]:
@@ -184,7 +172,7 @@ def answered(server: Mapping[str, Any]) -> tuple[str, ...]:
 
 def other_users(server: Mapping[str, Any], most: int) -> list[str]:
     """Whether the server generated more tokens than the `most` that a run asked for."""
-    grown = sum(_grown(server).get(name, 0.0) for name in _GENERATED)
+    grown = sum(_grown(server).get(name, 0.0) for name in _pages().generated)
     if grown <= (1 + TOKENS_TOLERANCE) * most:
         return []
     return [

@@ -25,7 +25,6 @@ from sparkpub.plan.workloads.base import (
     flags,
     no_answer,
 )
-from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue
 from sparkpub.tools import reading
 from sparkpub.tools.reader import ReportReading, read
@@ -40,16 +39,37 @@ _REPORTED: Mapping[str, object] = {
     "--result-filename": REPORT,
 }
 """Flags of the client: outputs of the length asked for, and what is reported of them."""
-_LOAD = {
-    "--random-input-len": "input_tokens",
-    "--random-output-len": "output_tokens",
-    "--num-prompts": "requests",
-    "--num-warmups": "warmup",
-    "--max-concurrency": "concurrency",
-    "--request-rate": "request_rate",
-    "--temperature": "temperature",
+_LOADS = {
+    # `--input-len` is no use: the tool prefers `--random-input-len`, which has a default.
+    "throughput": {
+        "--random-input-len": "input_tokens",
+        "--random-output-len": "output_tokens",
+        "--num-prompts": "requests",
+        "--max-num-seqs": "batch_size",
+    },
+    "latency": {
+        "--input-len": "input_tokens",
+        "--output-len": "output_tokens",
+        "--num-iters": "requests",
+        "--batch-size": "batch_size",
+        "--num-iters-warmup": "warmup",
+    },
+    "serve": {
+        "--random-input-len": "input_tokens",
+        "--random-output-len": "output_tokens",
+        "--num-prompts": "requests",
+        "--num-warmups": "warmup",
+        "--max-concurrency": "concurrency",
+        "--request-rate": "request_rate",
+        "--temperature": "temperature",
+    },
 }
-"""Flags of the client, and the options whose values they take."""
+"""Mode to its flags, and the options whose values they take."""
+_BEGINS = {
+    "throughput": "Processed prompts",
+    "latency": "(?:Profiling|Bench) iterations",
+}
+"""What the tool prints when its warm-up is over."""
 _NUMBER = r"([\d.,]+)"
 CLIENT_BEGINS = "Starting main benchmark run"
 """What the client prints when its warm-up is over."""
@@ -131,84 +151,44 @@ def command(case: RunCase, options: VllmBenchOptions) -> Command:
     """One command; in mode serve the client of a server. Raises WorkloadError where the options make none."""
     if options.mode == "serve":
         return _serve(case, options)
-    model = case.folder("vllm-bench")
-    if options.mode == "throughput":
-        begins = "Processed prompts"
-        # `--input-len` is no use: the tool prefers `--random-input-len`, which has a default.
-        load = {
-            "--dataset-name": "random",
-            "--random-input-len": options.input_tokens,
-            "--random-output-len": options.output_tokens,
-            "--num-prompts": options.requests,
-            "--max-num-seqs": options.batch_size,
-        }
-    else:
-        begins = "(?:Profiling|Bench) iterations"
-        load = {
-            "--input-len": options.input_tokens,
-            "--output-len": options.output_tokens,
-            "--num-iters": options.requests,
-            "--batch-size": options.batch_size,
-            "--num-iters-warmup": options.warmup,
-        }
-    argv = flags({"--model": model} | load | {"--output-json": f"{WORKDIR}/{REPORT}"})
-    return Command(
-        (options.executable, "bench", options.mode, *argv, *_engine(case, options)),
-        SAID_AT_ONCE,
-        dict,
-        {"report": REPORT},
-        begins,
+    begins, load = _BEGINS[options.mode], _LOADS[options.mode]
+    argv = flags(
+        {"--model": case.folder("vllm-bench")}
+        | {"--dataset-name": "random" if options.mode == "throughput" else None}
+        | {flag: getattr(options, name) for flag, name in load.items()}
+        | {"--output-json": f"{WORKDIR}/{REPORT}", "--seed": case.seed}
+        | {"--load-format": "dummy" if case.random_weights else None}
     )
-
-
-def _engine(case: RunCase, options: VllmBenchOptions) -> list[str]:
-    """What an engine is told besides its model and load."""
-    weights = "dummy" if case.random_weights else None
-    return [
-        *flags({"--seed": case.seed, "--load-format": weights}),
-        *options.extra_args,
-    ]
+    words = (options.executable, "bench", options.mode, *argv, *options.extra_args)
+    return Command(words, SAID_AT_ONCE, dict, {"report": REPORT}, begins)
 
 
 def _serve(case: RunCase, options: VllmBenchOptions) -> Command:
     """The client of a server: of the environment's, or in a driver of one that runs already. Its prompts differ from
     run to run."""
-    where = f"workloads.{case.workload_key}"
     url = case.server_url(options.url, "mode serve of vllm-bench")
     if "batch_size" in options.model_fields_set:
-        raise WorkloadError(
-            "batch_size is said by the arguments of the server",
-            where=where,
-            remedy="remove batch_size:",
-        )
+        what = "batch_size is said by the arguments of the server"
+        raise case.refusal(what, "remove batch_size:")
+    model, tokenizer = "{model}", options.tokenizer or case.model_path
     if options.url is None:
-        served: dict[str, object] = {"--model": case.folder("vllm-bench")}
-        served["--tokenizer"] = options.tokenizer
-    else:
-        tokenizer = options.tokenizer or case.model_path
-        if tokenizer is None:
-            remedy = "add tokenizer:, or path: of the model"
-            what = "mode serve of vllm-bench needs a tokenizer"
-            raise WorkloadError(what, where=where, remedy=remedy)
-        served = {"--model": "{model}", "--tokenizer": tokenizer}
+        model, tokenizer = case.folder("vllm-bench"), options.tokenizer
+    elif tokenizer is None:
+        what = "mode serve of vllm-bench needs a tokenizer"
+        raise case.refusal(what, "add tokenizer:, or path: of the model")
     argv = flags(
-        served
+        {"--model": model, "--tokenizer": tokenizer}
         | {"--base-url": url, "--dataset-name": "random"}
-        | {flag: getattr(options, name) for flag, name in _LOAD.items()}
+        | {flag: getattr(options, name) for flag, name in _LOADS["serve"].items()}
         | {"--seed": case.prompt_seed}
         | dict(_REPORTED)
     )
-    command = Command(
-        (options.executable, "bench", "serve", *argv, *options.extra_args),
-        SAID_AT_ONCE,
-        dict,
-        {"report": REPORT},
-        CLIENT_BEGINS,
-    )
+    words = (options.executable, "bench", "serve", *argv, *options.extra_args)
+    made = Command(words, SAID_AT_ONCE, dict, {"report": REPORT}, CLIENT_BEGINS)
     if options.url is None:
-        return command
+        return made
     # A tokenizer is a folder, or was fetched before: nothing is fetched while something is measured.
-    offline = replace(command, variables={"HF_HUB_OFFLINE": "1"})
+    offline = replace(made, variables={"HF_HUB_OFFLINE": "1"})
     return clients.driven(case, options, offline, client="vllm")
 
 
@@ -221,20 +201,23 @@ def parse(
     if said is None:
         observed = reading.observed(left.identity)
         return no_answer("no report from vllm bench", observed)
-    observed = reading.observed(_facts(left, said, options))
+    facts, besides = _beside(left, said, options)
+    settings = {**left.identity["settings"], **_foreign_tokenizer(left.report)}
+    observed = reading.observed(facts | left.identity | {"settings": settings})
     if said.mode == "serve" and not said.succeeded:
         # The client ends with exit code 0 then, and reports zeros.
         return no_answer("no request succeeded", observed)
-    besides = _besides(left, said, options)
     metrics = {**said.metrics, **besides, **left.printed.metrics}
     if said.mode == "throughput":
         metrics = besides | metrics  # the rate that runs are compared by comes first
     problems = []
     if options is not None:
-        problems += _told_otherwise(left.report, options)
         lengths = options.input_tokens, options.output_tokens
         problems += clients.other_lengths(observed, *lengths)
-        problems += server_pages.other_users(left.server, _most_tokens(options))
+        # One request tries the server, others warm it up, and the rest is measured.
+        warmup = 1 if options.warmup is None else options.warmup
+        most = (1 + warmup + options.requests) * options.output_tokens
+        problems += server_pages.other_users(left.server, most)
     complete = any(
         reading.known(metrics, name)
         for name in ("output_throughput_tok_s", "request_latency_mean_ms")
@@ -253,26 +236,6 @@ def parse(
     )
 
 
-def _most_tokens(options: VllmBenchOptions) -> int:
-    """What the requests of a run can have generated: one that tries the server, the warm-up, and what it measures."""
-    warmup = 1 if options.warmup is None else options.warmup
-    return (1 + warmup + options.requests) * options.output_tokens
-
-
-def _told_otherwise(report: Mapping[str, Any], options: VllmBenchOptions) -> list[str]:
-    """Where the client says that it was told another load than it was to be."""
-    wanted = {
-        "max_concurrency": options.concurrency,
-        "request_rate": options.request_rate,
-    }
-    told = {name: reading.number(report.get(name)) for name in wanted}
-    return [
-        f"its {name} is {told[name]:g} in place of {value:g}"
-        for name, value in wanted.items()
-        if value is not None and told[name] is not None and told[name] != value
-    ]
-
-
 def _said_at(report: Mapping[str, Any]) -> datetime | None:
     """When a client wrote its report, in local time: `20261121-160325`."""
     with suppress(ValueError):
@@ -280,23 +243,37 @@ def _said_at(report: Mapping[str, Any]) -> datetime | None:
     return None
 
 
-def _besides(
+def _beside(
     left: clients.LeftBehind, said: ReportReading, options: VllmBenchOptions | None
-) -> dict[str, MetricValue]:
-    """What the report does not say, and its log or its options do."""
+) -> tuple[dict[str, Any], dict[str, MetricValue]]:
+    """What was observed, and figures that the report does not say and its log or its options do.
+
+    A client's report alone does not say what served it: its backend `vllm` is the usual protocol of many servers.
+    """
+    facts, rate = said.facts, "output_throughput_tok_s"
     if said.mode == "serve":
-        return _cache_hits(left.lines) | llama_server.cache_hits(_measured(left.lines))
-    name = "output_throughput_tok_s"
+        hits = _cache_hits(left.lines)
+        return facts, hits | llama_server.cache_hits(_measured(left.lines))
+    size = None if options is None else options.batch_size
+    facts |= {"engine": "vLLM", "batch_size": size}
     if said.mode == "throughput":
-        # The report counts prompt and output tokens together; only a printed line counts the output alone.
-        rate = rf"Throughput:.*?{_NUMBER} output tokens/s"
-        return reading.metrics({name: reading.search(left.lines, rate)}, "log")
+        # The report counts prompt and output tokens together; only printed lines count each alone.
+        for side, word in (("input", "prompt"), ("output", "output")):
+            line = rf"Total num {word} tokens:\s+{_NUMBER}"
+            total = reading.number(reading.search(left.lines, line))
+            if total is not None and facts["requests"]:
+                facts[f"{side}_tokens_mean"] = total / facts["requests"]
+        line = rf"Throughput:.*?{_NUMBER} output tokens/s"
+        return facts, reading.metrics({rate: reading.search(left.lines, line)}, "log")
     batches = reading.numbers(left.report.get("latencies"))
-    if options is None or not sum(batches):
-        return {}
+    seconds = sum(batches)  # one after the other
+    facts["measured_seconds"] = seconds or None
+    if options is None or not seconds:
+        return facts, {}
     # The report lacks the size of a batch.
-    tokens = options.batch_size * options.output_tokens * len(batches)
-    return reading.metrics({name: tokens / sum(batches)}, "report")
+    facts["requests"] = len(batches) * options.batch_size
+    tokens = facts["requests"] * options.output_tokens
+    return facts, reading.metrics({rate: tokens / seconds}, "report")
 
 
 def _measured(printed: list[str]) -> list[str]:
@@ -310,10 +287,9 @@ def _cache_hits(printed: list[str]) -> dict[str, MetricValue]:
     sends one prompt repeatedly, and the rate is over all that the server has seen."""
     hits, is_late = None, False
     for line in _measured(printed):
-        done = _PROGRESS.search(line)
+        done, found = _PROGRESS.search(line), _HIT_RATE.search(line)
         if done is not None:
             is_late = 2 * int(done[1]) >= int(done[2])
-        found = _HIT_RATE.search(line)
         if found is not None and is_late:
             hits = found[1]
     return reading.metrics({"prefix_cache_hit_percent": hits}, "log")
@@ -327,30 +303,6 @@ def printed(log: bytes) -> dict[str, tuple[float, float]]:
     }
     duration = {"measured_time_ms": rf"Benchmark duration \(s\):\s+{_NUMBER}"}
     return reading.printed(log, rates) | reading.printed(log, duration, scale=1e3)
-
-
-def _facts(
-    left: clients.LeftBehind, said: ReportReading, options: VllmBenchOptions | None
-) -> dict[str, Any]:
-    """What the report counts, and what the engine says of itself. A client's report alone does not say what served it:
-    its backend `vllm` is the usual protocol of many servers."""
-    facts, requests = said.facts, said.facts.get("requests")
-    if said.mode != "serve":
-        facts["engine"] = "vLLM"
-        facts["batch_size"] = None if options is None else options.batch_size
-    if said.mode == "throughput" and requests:
-        for side, word in (("input", "prompt"), ("output", "output")):
-            line = rf"Total num {word} tokens:\s+{_NUMBER}"
-            total = reading.number(reading.search(left.lines, line))
-            facts[f"{side}_tokens_mean"] = None if total is None else total / requests
-    if said.mode == "latency":
-        batches = reading.numbers(left.report.get("latencies"))
-        facts["measured_seconds"] = sum(batches) or None  # one after the other
-        if options is not None:
-            facts["requests"] = len(batches) * options.batch_size or None
-    found = facts | left.identity
-    found["settings"] = {**found["settings"], **_foreign_tokenizer(left.report)}
-    return found
 
 
 def _foreign_tokenizer(report: Mapping[str, Any]) -> dict[str, str]:

@@ -51,8 +51,8 @@ def idle_acknowledgements(view: View, findings: Sequence[Finding]) -> Iterator[F
 CHECKS = (
     Check(
         "acknowledgement",
-        "evidence",
-        ("info",),
         "Does every acknowledgement answer a finding?",
+        kind="evidence",
+        raises=("info",),
     ),
 )

@@ -9,50 +9,31 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, pairwise
+from operator import itemgetter
 from statistics import fmean, variance
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.evidence import Reread, Samples, while_measuring
-from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.plan import CHANCE_ERRORS, SLOWING, is_path, is_planned
-from sparkpub.review.checks.view import View, about_cells, ids, label, listed
+from sparkpub.review.checks.check import NAME_APART, Check
+from sparkpub.review.checks.evidence import Reread, Samples
+from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.plan import is_path
+from sparkpub.review.checks.view import View, ids, in_words, is_planned
+from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
-START_DIFFERENCE_CELSIUS = Threshold(
-    "start difference celsius",
-    5.0,
-    "Maximum difference between the mean start temperatures of environments: a warmer GPU boosts less.",
-)
-CLOCK_DIFFERENCE_SHARE = Threshold(
-    "clock difference share",
-    0.02,
-    "Maximum relative difference between the mean clocks of environments: compute-bound throughput follows the SM "
-    "clock, and decoding that of the memory.",
-)
-PROCESSOR_DIFFERENCE_PERCENT = Threshold(
-    "processor difference percent",
-    25.0,
-    "Maximum difference between the mean CPU loads of environments: more means another program.",
-)
-SWAP_DIFFERENCE_GIB = Threshold(
-    "swap difference gib",
-    0.5,
-    "Maximum difference in swap use between environments: more means that one of them waited for the disk.",
-)
+CHANCE_ERRORS = 4.0
+"""Standard errors by which means may be apart: they are further in less than 1 of 10,000 by chance."""
 MIXED, UNEQUAL = "mixed-machines", "unequal-environments"
 CONDITION_RUNS = 3
 """Runs on each side below which means say nothing."""
 ABSENT = "absent"
 """Stands for a name that a run lacks."""
-Within = tuple[str, ...]
-"""A cell, whose runs are pooled, or a model and a workload, whose environments are compared."""
 Sides = Mapping[str, Collection[str]]
 """The values of each run of a cell, or of each environment of a model and workload."""
-Apart = tuple[Severity, str, Sides]
-"""How bad it is that sides differ, in what by name, and their values."""
+Apart = Iterator[tuple[Severity, str, Sides]]
+"""In what sides differ by name, how bad that is, and their values."""
 
 
 class Seen(NamedTuple):
@@ -85,8 +66,8 @@ class Trait(NamedTuple):
     """One value, or names with values; None is not known."""
     own: bool = False
     """Whether every machine has one of its own, which is not held against another machine's."""
-    lacked: Severity | None = None
-    """How bad it is where some lack a name. A note on runs of a cell is none between environments."""
+    is_whole: bool = False
+    """Whether all names of a run are known, so that one which it lacks differs, too."""
 
     def of(self, run: Seen) -> Mapping[str, str] | None:
         """The names and values of a run; None where nothing is known."""
@@ -94,39 +75,35 @@ class Trait(NamedTuple):
         if has is None:
             return None
         named = has if isinstance(has, Mapping) else {self.what: has}
-        return {name: str(each) for name, each in named.items() if each is not None}
+        return {name: str(value) for name, value in named.items() if value is not None}
 
-    def apart(self, groups: Groups, *, pooled: bool) -> Iterator[Apart]:
+    def apart(self, groups: Groups, *, pooled: bool) -> Apart:
         """The names of which groups have no value in common, each with the values of every group that knows some.
 
-        What may differ from run to run, such as a seed, differs between groups only where the runs of each agree. Of a
-        name that runs lack nothing is known, unless the fact says how bad that is.
+        What may differ from run to run, such as a seed, differs between groups only where the runs of each agree.
         """
-        usual = self.pooled if pooled else self.compared
-        lacked = self.lacked if pooled or self.lacked != "info" else None
-        known: dict[str | None, dict[str, list[Mapping[str, str]]]] = defaultdict(dict)
-        for group, runs in groups.items() if usual else ():
-            for run in runs:
-                if (named := self.of(run)) is not None:
-                    machine = run.record.machine.id if self.own else None
-                    known[machine].setdefault(group, []).append(named)
-        for of_groups in known.values():
-            every = list(chain(*of_groups.values()))
-            if all(one == other for one, other in pairwise(every)):
+        severity = self.pooled if pooled else self.compared
+        if severity is None:
+            return
+        known = [
+            (run.record.machine.id if self.own else None, group, named)
+            for group, runs in groups.items()
+            for run in runs
+            if (named := self.of(run)) is not None
+        ]
+        for rows in grouped(known, itemgetter(0)).values():
+            every = [named for *_, named in rows]
+            if all(named == every[0] for named in every):
                 continue  # the usual case, and names can be many
-            for name in sorted(set(chain(*every))):
-                sides = {
-                    group: has
-                    for group, runs in of_groups.items()
-                    if (has := {named.get(name, ABSENT) for named in runs})
-                    and (lacked or ABSENT not in has)
-                    and (self.pooled or len(has) == 1)
-                }
-                pairs = combinations(sides.values(), 2)
+            for name in sorted({*chain(*every)}):
+                sides: dict[str, set[str]] = defaultdict(set)
+                for _, group, named in rows:
+                    if self.is_whole or name in named:
+                        sides[group].add(named.get(name, ABSENT))
+                steady = [has for has in sides.values() if self.pooled or len(has) == 1]
+                pairs = combinations(steady, 2)
                 if any(one.isdisjoint(other) for one, other in pairs):
-                    is_absent = any(ABSENT in has for has in sides.values())
-                    if severity := lacked if is_absent else usual:
-                        yield severity, name, sides
+                    yield severity, name, sides
 
 
 def _of_gpus(run: Seen, field: str) -> str | None:
@@ -237,9 +214,7 @@ def _steering(run: Seen) -> object:
     known = run.record.reproducibility
     if known is None or not known.variables:
         return None
-    spared = {*(run.record.requested.environment.get("env") or {})}
-    if is_planned(run.record):
-        spared |= SLOWING  # told by itself
+    spared = run.record.requested.environment.get("env") or {}
     return {
         name: value
         for name, value in known.variables.items()
@@ -258,11 +233,7 @@ def _warnings(run: Seen) -> object:
 FACTS = (
     Trait("GPU", "error", "error", lambda run: _of_gpus(run, "name")),
     Trait(
-        "GPU of a machine",
-        "error",
-        "error",
-        lambda run: {"id": _of_gpus(run, "id"), "MIG": _of_gpus(run, "mig")},
-        own=True,
+        "GPU of a machine", "error", "error", lambda run: _of_gpus(run, "id"), own=True
     ),
     Trait("engine", "error", "warning", _engine),
     Trait(
@@ -275,9 +246,9 @@ FACTS = (
     Trait("limits", "warning", "warning", _limits),
     Trait("weights", "error", "error", _weights),
     Trait("collector version", "info", "warning", _collector),
-    Trait("software", "warning", "warning", _packages, lacked="info"),
+    Trait("software", "warning", "warning", _packages),
     Trait("gate", "warning", "warning", _gates),
-    Trait("command line", None, "warning", _flags, lacked="warning"),
+    Trait("command line", None, "warning", _flags, is_whole=True),
     Trait("engine setting", "warning", "warning", _settings, own=True),
     Trait(
         "variable of the engine",
@@ -285,9 +256,9 @@ FACTS = (
         "warning",
         _steering,
         own=True,
-        lacked="warning",
+        is_whole=True,
     ),
-    Trait("warning of the engine", None, "warning", _warnings, lacked="warning"),
+    Trait("warning of the engine", None, "warning", _warnings, is_whole=True),
 )
 """What is asked of every run, in the order of its weight: where runs are pooled, and where they are compared."""
 
@@ -297,7 +268,7 @@ def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
     would be an error within one of them, and versions of packages. What a campaign does not know is left out."""
     found: dict[str, None] = {}
     for environment in sorted({run.environment for runs in sessions for run in runs}):
-        groups = {
+        groups: Groups = {
             str(number): [Seen(run) for run in runs if run.environment == environment]
             for number, runs in enumerate(sessions)
         }
@@ -314,33 +285,23 @@ def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
 
 class Condition(NamedTuple):
     """Something that was measured of each run and should be the same on average in environments: not `least` apart or
-    more, in its unit, or of a clock as a share of the mean. `source` is a metric of the record, of a temperature, else
-    a column of the telemetry: its mean while the run was measured, or of a clock that under load."""
+    more, in its unit or as a share of the mean, and by several standard errors."""
 
     what: str
     unit: str
-    least: Threshold
-    source: str
+    least: float
+    is_share: bool
+    read: Callable[[Seen], float | None]
 
-    def of(self, run: Seen) -> float | None:
-        """Its value in a run; None where it is not known."""
-        if self.unit == "°C":
-            return run.record.value(self.source)
-        if run.samples is None:
-            return None
-        if self.unit == "MHz":
-            return run.samples.clock(self.source)
-        values = while_measuring(run.record, run.samples, self.source)
-        return fmean(values) if values else None
-
-    def apart(self, groups: Groups, *, pooled: bool) -> Iterator[Apart]:
+    def apart(self, groups: Groups, *, pooled: bool) -> Apart:
         """Between which environments it differs; runs of a cell may."""
         known = {
-            side: [value for run in runs if (value := self.of(run)) is not None]
+            side: [value for run in runs if (value := self.read(run)) is not None]
             for side, runs in groups.items()
             if not pooled
         }
-        if any(self.parts(*pair) for pair in combinations(known.values(), 2)):
+        enough = {at: has for at, has in known.items() if len(has) >= CONDITION_RUNS}
+        if any(self._parts(*pair) for pair in combinations(enough.values(), 2)):
             sides = {
                 side: [f"{fmean(values):.0f} {self.unit} on average"]
                 for side, values in known.items()
@@ -348,88 +309,103 @@ class Condition(NamedTuple):
             }
             yield "warning", self.what, sides
 
-    def parts(self, one: Sequence[float], other: Sequence[float]) -> bool:
-        """Whether two means differ by more than may be, and by several standard errors."""
-        if min(len(one), len(other)) < CONDITION_RUNS:
-            return False
-        least = self.least * (fmean(one) if self.unit == "MHz" else 1.0)
+    def _parts(self, one: Sequence[float], other: Sequence[float]) -> bool:
+        least = self.least * (fmean(one) if self.is_share else 1.0)
         error = math.sqrt(variance(one) / len(one) + variance(other) / len(other))
         return abs(fmean(one) - fmean(other)) > max(least, CHANCE_ERRORS * error)
 
 
+def _clock(run: Seen, column: str) -> float | None:
+    return None if run.samples is None else run.samples.clock(column)
+
+
 CONDITIONS = (
+    # A warmer GPU boosts less.
     Condition(
-        "start temperature", "°C", START_DIFFERENCE_CELSIUS, "gpu_temp_start_celsius"
+        "start temperature",
+        "°C",
+        5.0,
+        False,
+        lambda run: run.record.value("gpu_temp_start_celsius"),
     ),
-    Condition("SM clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, "gpu_clock_sm_mhz"),
+    # What arithmetic bounds follows the SM clock, and decoding that of the memory.
     Condition(
-        "memory clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, "gpu_clock_mem_mhz"
+        "SM clock under load",
+        "MHz",
+        0.02,
+        True,
+        lambda run: _clock(run, "gpu_clock_sm_mhz"),
     ),
-    Condition("processor load", "%", PROCESSOR_DIFFERENCE_PERCENT, "cpu_percent"),
-    Condition("swap in use", "GiB", SWAP_DIFFERENCE_GIB, "swap_used_gib"),
+    Condition(
+        "memory clock under load",
+        "MHz",
+        0.02,
+        True,
+        lambda run: _clock(run, "gpu_clock_mem_mhz"),
+    ),
 )
 
 
 # -- checks ------------------------------------------------------------------------------------------------------
 
 
+SideBySide = Mapping[str, Sequence[Stored]]
+"""Runs in groups: each run of a cell, or the environments of a model and workload."""
+Differing = list[tuple[SideBySide, str, Sides]]
+"""Where something differs, in what by name, and the values."""
+
+
 def mixed_machines(view: View) -> Iterator[Finding]:
     """Runs that are pooled, compared or ranked although their machines or their software differ, one finding per
     cause."""
-    parts: list[tuple[Within, str, Sides]] = []
-    for place, groups in _compared(view).items():
+    parts: Differing = []
+    for place in _compared(view):
         sides = {
-            side: {run.record.machine.id or "" for run in runs} - {""}
-            for side, runs in groups.items()
+            side: {run.record.machine.id for run in runs if run.record.machine.id}
+            for side, runs in place.items()
         }
         first, *others = sides.values()
         whole = bool(others) or view.reviewed.replicated or len(first) < 2
         if not whole or any(other != first for other in others):
             parts.append((place, "machine", sides))
     if parts:
-        yield _told(view, MIXED, "error", "machine", parts)
-    pooled: dict[Within, dict[str, Sequence[Stored]]] = {
-        cell: {run.run_id: [run] for run in runs} for cell, runs in view.counted.items()
-    }
+        yield _told(view, MIXED, "error", "machine", parts, by_side=True)
+    pooled = [{run.run_id: [run] for run in runs} for runs in view.counted.values()]
     yield from _unlike(view, MIXED, pooled)
 
 
 def unequal_environments(view: View) -> Iterator[Finding]:
     """Comparisons that are not only between environments: what else differs, one finding per cause."""
-    compared = _compared(view)
-    several = {place: sides for place, sides in compared.items() if len(sides) > 1}
+    several = [place for place in _compared(view) if len(place) > 1]
     yield from _unlike(view, UNEQUAL, several)
 
 
-def _compared(view: View) -> dict[Within, dict[str, Sequence[Stored]]]:
+def _compared(view: View) -> list[SideBySide]:
     """The runs of each model and workload, by environment."""
-    found: dict[Within, dict[str, Sequence[Stored]]] = defaultdict(dict)
-    for (model, environment, workload), runs in view.counted.items():
-        if runs:
-            found[model, workload][environment] = runs
-    return found
+    counted = {cell: runs for cell, runs in view.counted.items() if runs}
+    alike = grouped(counted, lambda cell: (cell[0], cell[2])).values()
+    return [{cell[1]: counted[cell] for cell in cells} for cells in alike]
 
 
-def _unlike(
-    view: View, check: str, places: Mapping[Within, Mapping[str, Sequence[Stored]]]
-) -> Iterator[Finding]:
-    """A finding for each fact or condition in which the runs of a cell, or the environments of a model and workload,
-    differ."""
-    seen: dict[Within, Groups] = {}
-    for place, sides in places.items():
-        read = {side: map(view.evidence.of, runs) for side, runs in sides.items()}
-        seen[place] = {
+def _unlike(view: View, check: str, places: Iterable[SideBySide]) -> Iterator[Finding]:
+    """A finding for each fact or condition in which the groups of places differ."""
+    seen: list[tuple[SideBySide, Groups]] = []
+    for place in places:
+        read = {side: map(view.evidence.of, runs) for side, runs in place.items()}
+        groups: Groups = {
             side: [Seen(run.stored.record, run.answer, run.samples) for run in runs]
             for side, runs in read.items()
         }
+        seen.append((place, groups))
     questions: tuple[Trait | Condition, ...] = (*FACTS, *CONDITIONS)
     for asked in questions:
-        found: dict[Severity, list[tuple[Within, str, Sides]]] = defaultdict(list)
-        for place, groups in seen.items():
-            for severity, name, values in asked.apart(groups, pooled=check == MIXED):
-                found[severity].append((place, name, values))
+        found: dict[Severity, Differing] = defaultdict(list)
+        for place, known in seen:
+            for severity, name, sides in asked.apart(known, pooled=check == MIXED):
+                found[severity].append((place, name, sides))
         for severity, cases in found.items():
-            yield _told(view, check, severity, asked.what, cases)
+            is_of_sides = check == UNEQUAL
+            yield _told(view, check, severity, asked.what, cases, by_side=is_of_sides)
 
 
 def _told(
@@ -437,32 +413,30 @@ def _told(
     check: str,
     severity: Severity,
     what: str,
-    cases: Iterable[tuple[Within, str, Sides]],
+    cases: Differing,
+    *,
+    by_side: bool,
 ) -> Finding:
-    """What differs in places, with its values: of the runs of a cell together, else of each environment."""
+    """What differs in places, with its values: of all groups together, or of each."""
     cells: dict[Cell, None] = {}
     lines: dict[str, None] = {}
-    for (model, *place), name, sides in cases:
-        values = [f"{few(sorted(has))} ({side})" for side, has in sides.items()]
-        environments: Iterable[str] = sides
-        if len(place) > 1:
-            values, environments = sorted(set().union(*sides.values())), place[:1]
+    for place, name, sides in cases:
+        values = sorted(set().union(*sides.values()))
+        if by_side:
+            values = [f"{few(sorted(has))} ({side})" for side, has in sides.items()]
         line = few(values)
         lines[line if name == what else f"{name} {line}"] = None
-        for environment in environments:
-            cells[model, environment, place[-1]] = None
+        cells |= {place[side][0].record.cell: None for side in sides}
     first, *others = lines
     words = f"{what}: {first}" + f", and {len(others)} more differ" * bool(others)
-    evidence = about_cells(cells) | {"what": what, "values": [first, *others]}
-    if check == UNEQUAL:
-        groups = dict.fromkeys(f"{model}/{workload}" for model, _, workload in cells)
-        compared = listed(list(groups), "comparisons")
-        text = f"More than the environment differs in {compared}: {words}."
-    else:
-        names = listed([label(cell) for cell in cells], "cells")
-        text = f"Runs of {names} are averaged although they differ in {words}."
+    evidence: dict[str, Any] = {"what": what, "values": [first, *others]}
+    text = f"More than the environment differs in {in_words(cells)}: {words}."
+    if check == MIXED:
+        text = (
+            f"Runs of {in_words(cells)} are averaged although they differ in {words}."
+        )
         evidence["runs"] = [run for cell in cells for run in ids(view.counted[cell])]
-    return view.finding(check, severity, text, **evidence)
+    return view.finding(check, severity, text, cells=cells, **evidence)
 
 
 def few(values: Sequence[str]) -> str:
@@ -475,24 +449,18 @@ def few(values: Sequence[str]) -> str:
 CHECKS = (
     Check(
         MIXED,
-        "meaning",
-        ("error", "warning", "info"),
         "Same software and conditions in all runs of a cell, and whole blocks on each machine?",
+        ("error", "warning", "info"),
         mixed_machines,
         remedy="Quarantine the runs that are not as planned, and re-run them; or name them apart.",
-        of_others="Name the runs apart when you import them, or leave some out (sparkpub quarantine).",
+        imported=NAME_APART,
     ),
     Check(
         UNEQUAL,
-        "meaning",
-        ("error", "warning"),
         "Do compared environments differ in the environment only?",
+        ("error", "warning"),
         unequal_environments,
-        thresholds=(
-            *dict.fromkeys(condition.least for condition in CONDITIONS),
-            CHANCE_ERRORS,
-        ),
         remedy="Make the environments alike, and re-run; or say of the comparison that it includes the difference.",
-        of_others="Name the environments by all that differs, and read the comparison as of all of it.",
+        imported=NAME_APART,
     ),
 )

@@ -1,61 +1,111 @@
-"""What a check is: a named question, the function that answers it, and the numbers it decides by."""
+"""What a check is: a named question, what answers it, and what can be done about what it finds."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.view import View
+from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
+from sparkpub.review.checks.view import Case, View
 
 CheckKind = Literal["happened", "meaning", "evidence", "prose"]
 """What follows from a finding. `happened`: the run did not happen properly, it leaves the pooled figures.
 `meaning`: the figures stay and carry a flag, and an error voids the claims about the world that rest on them.
 `evidence`: the figures stay and carry a flag. `prose`: a sentence of the site is at fault, no run."""
+ASK = (
+    "Ask whoever published it, leave the runs out (sparkpub quarantine), or say in campaign.json why they stand "
+    "(acknowledged:)."
+)
+NAME_APART = (
+    "Name the runs apart by what differs when you import them, or leave some out (sparkpub quarantine), and read a "
+    "comparison as of all that differs."
+)
+"""What can be done about results that others measured, and nobody can measure again."""
+Problems = Callable[[View, Stored], Iterable[str]]
+"""What is wrong with a run, each thing in words; a text may be empty where there is no more to say than that it is."""
+Cases = Callable[[View], Sequence[Case]]
+"""The runs of a campaign in which something is wrong, each with what it is in words."""
 
 
-Judge = Callable[[View], Iterable[Finding]]
-"""What a check does: the findings of one campaign."""
+class Asked(NamedTuple):
+    """One thing that is asked of single runs, and told of all of them in one finding, as of `View.tell`."""
 
-
-class AskedOfRun(NamedTuple):
-    """One thing that is asked of each run by itself: what is wrong with one, in words, and how that is told of all of
-    them in one finding, as of `View.tell`."""
-
-    problems: Callable[[View, Stored], Iterable[str]]
     happened: str
+    """What a run with a problem did or had: `started hot`."""
+    cases: Cases
     severity: Severity = "warning"
     remedy: str = ""
     """Where it is not that of the check."""
+    about: Mapping[str, str] = {}
+    """Evidence of what it is about, where a check asks several things of one severity."""
+
+
+def each(
+    problems: Problems,
+    among: Callable[[View], Iterable[Stored]] = attrgetter("happened"),
+) -> Cases:
+    """The runs in which something is wrong, of those that happened or of others."""
+
+    def cases(view: View) -> list[Case]:
+        found: list[Case] = []
+        for run in among(view):
+            told = list(problems(view, run))
+            if told:
+                found.append((run, "; ".join(filter(None, told))))
+        return found
+
+    return cases
 
 
 @dataclass(frozen=True)
 class Check:
-    """A named question put to every campaign.
+    """A named question put to every campaign. It reads, and changes nothing.
 
-    `severities` are those it can raise. `remedy` says what an operator can do about an error or a warning; it is
-    empty where the messages say it, each for its cause. A check reads, and changes nothing. Those of kind `prose` read
-    pages, `acknowledgement` reads what the others found, and `foreign-file` and `copied-evidence` look at all
-    campaigns: these ask one campaign nothing.
+    Those of kind `prose` read pages, `acknowledgement` reads what the others found, and `foreign-file` and
+    `copied-evidence` look at all campaigns: these ask one campaign nothing.
     """
 
     name: str
-    kind: CheckKind
-    severities: tuple[Severity, ...]
     question: str
-    judge: Judge | None = None
-    asked: tuple[AskedOfRun, ...] = ()
-    thresholds: tuple[Threshold, ...] = ()
+    raises: tuple[Severity, ...] = ()
+    """Severities of what `judge` finds."""
+    judge: Callable[[View], Iterable[Finding]] | None = None
+    asked: tuple[Asked, ...] = ()
+    kind: CheckKind = "meaning"
     remedy: str = ""
-    of_others: str = ""
-    """What a reader of results that others measured can do, where the remedy is to measure again."""
-    of_what_counts: Judge | None = None
-    """What a check of kind `happened` asks of the runs that did: such a finding takes none of them out."""
+    """What can be done about an error or a warning; empty where what it asks says it, each for itself."""
+    imported: str = ""
+    """The same of results that others measured, where the remedy is to measure again."""
+    worst_only: bool = False
+    """Whether it asks nothing more of a run in which it found something that is no note."""
+    asked_later: tuple[Asked, ...] = ()
+    """What a check of kind `happened` asks of the runs that did: that takes none of them out."""
+
+    @property
+    def severities(self) -> tuple[Severity, ...]:
+        """Those that it can raise, the worst first."""
+        can = {*self.raises, *(one.severity for one in self.asked)}
+        return tuple(severity for severity in SEVERITIES if severity in can)
 
     def run(self, view: View) -> Iterator[Finding]:
         """The findings of one campaign."""
         if self.judge is not None:
             yield from self.judge(view)
-        for problems, happened, severity, remedy in self.asked:
-            text, cases = f"{{}} {happened}", view.found(problems)
-            yield from view.tell(self.name, severity, text, cases, remedy=remedy)
+        yield from self.ask(view, self.asked)
+
+    def ask(self, view: View, questions: Iterable[Asked]) -> Iterator[Finding]:
+        """A finding for each thing that is wrong with runs."""
+        told: set[str] = set()
+        for one in questions:
+            cases = [case for case in one.cases(view) if case[0].run_id not in told]
+            if self.worst_only and one.severity != "info":
+                told |= {run.run_id for run, _ in cases}
+            yield from view.tell(
+                self.name,
+                one.severity,
+                f"{{}} {one.happened}",
+                cases,
+                remedy=one.remedy,
+                **one.about,
+            )

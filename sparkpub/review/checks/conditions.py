@@ -1,30 +1,31 @@
-"""Under which conditions a run took place: heat, clocks, company, memory, kernel messages, and whether the telemetry is
-its own and whole. Events that were noted meanwhile count beside the samples, which are read once after the run."""
+"""Under which conditions a run took place: heat, clocks, company, memory, what kernel and engine said, and whether the
+telemetry is its own and whole. Events that were noted meanwhile count beside the samples."""
 
-import json
-import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 import numpy as np
 
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.plan.requested import is_of_running_server
+from sparkpub.plan.workloads.payload import pages
+from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import telemetry
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
-from sparkpub.review.checks.check import AskedOfRun, Check
+from sparkpub.review.checks.check import ASK, Asked, Check, each
 from sparkpub.review.checks.evidence import (
     COLUMNS,
-    LOAD_PERCENT,
     Samples,
     measured_phase,
     while_measuring,
 )
 from sparkpub.review.checks.finding import Threshold
-from sparkpub.review.checks.rules import limit_of, memory_gib
-from sparkpub.review.checks.view import View, first_of
+from sparkpub.review.checks.rules import limit_of
+from sparkpub.review.checks.view import View, is_planned
 from sparkpub.review.physics import machine_of
 from sparkpub.review.statistics.estimate import Floats
 
@@ -43,12 +44,6 @@ TENANT_GIB = Threshold(
     "tenant gib",
     0.25,
     "GPU memory in use before a run, above the usual value of the campaign: a CUDA context alone takes this much.",
-)
-TENANT_SHARE = Threshold(
-    "tenant share",
-    0.05,
-    "Share of GPU memory in use before a run from which another process holds it, even if it is so in every run. A "
-    "driver alone uses less than 1 %.",
 )
 TENANT_LOAD_PERCENT = Threshold(
     "tenant load percent",
@@ -83,16 +78,6 @@ LEAK_GIB = Threshold(
     telemetry.LEAK_GIB,
     "GiB from which memory that grows steadily leaks: an idle machine moves by less.",
 )
-LEAK_SECONDS = Threshold(
-    "leak seconds",
-    60.0,
-    "The least stretch of the measured phase that shows a leak: garbage is collected more often than once a minute.",
-)
-OVERRUN_SECONDS = Threshold(
-    "overrun seconds",
-    120.0,
-    "Telemetry that continues for longer than this after a run belongs to another run. Memory is sampled for a minute.",
-)
 REST_PERCENT = Threshold(
     "rest percent",
     5.0,
@@ -108,9 +93,10 @@ PRESSURES = {
 POWER_CAP = 0x4
 """NVML's bit for a clock held by the power limit, which is how a GPU is built to run."""
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
-_SM, _CELSIUS = "gpu_clock_sm_mhz", "gpu_temp_celsius"
 STEADY = 0.125
-"""Least share of the whole growth from each quarter of a stretch to the next; a straight line has a third."""
+"""Least share of the whole growth from each quarter of a phase to the next; a straight line has a third."""
+LEAK_SECONDS = 60.0
+"""Garbage is collected more often than once a minute."""
 GAP_SECONDS = 2.0
 LOAD_SAMPLES = 5
 """Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
@@ -126,6 +112,13 @@ def _samples(view: View, stored: Stored) -> Samples:
 
 def _events(stored: Stored, *kinds: str) -> list[str]:
     return [event.text for event in stored.record.events if event.kind in kinds]
+
+
+def _first_of(texts: Sequence[str], what: str) -> Sequence[str]:
+    """One line for several of a kind."""
+    if len(texts) < 2:
+        return texts
+    return [f"{len(texts)} {what}, the first: {texts[0]}"]
 
 
 def _unmet(stored: Stored, *words: str) -> Iterator[str]:
@@ -149,7 +142,7 @@ def _started_hot(_view: View, stored: Stored) -> Iterator[str]:
         yield f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"
 
 
-def _share_under_load(samples: Samples, reasons: int) -> float:
+def _share_held(samples: Samples, reasons: int) -> float:
     """Share of the samples under load in which one of these reasons held the clock; 0 where none tells."""
     found = samples.known("gpu_throttle_reasons", samples.under_load).astype(np.int64)
     return float(np.mean(found & reasons > 0)) if len(found) else 0.0
@@ -157,7 +150,7 @@ def _share_under_load(samples: Samples, reasons: int) -> float:
 
 def _slowed(view: View, stored: Stored) -> Iterator[str]:
     """Heat or hardware that slowed a run, by its samples, by what was noted meanwhile, or by a hot GPU's clock."""
-    share = _share_under_load(_samples(view, stored), _SLOWDOWN)
+    share = _share_held(_samples(view, stored), _SLOWDOWN)
     harmless = {telemetry.THROTTLES[POWER_CAP]}
     noted = _events(stored, "throttle")
     events = [text for text in noted if set(text.split(", ")) != harmless]
@@ -169,21 +162,20 @@ def _slowed(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _hot(view: View, stored: Stored) -> Iterator[str]:
-    """A clock far below the GPU's at its slowdown temperature: not every driver gives a reason, and few imports have
-    one."""
-    samples = _samples(view, stored)
-    limit = getattr(machine_of(stored.record), "slowdown_celsius", None)
-    highest = _highest_clock(stored)
+    """A clock far below the GPU's at its slowdown temperature, by the driver or else by the catalogue: not every driver
+    gives a reason, and few imports have one."""
+    samples, machine = _samples(view, stored), stored.record.machine
+    usual = getattr(machine_of(stored.record), "slowdown_celsius", None)
+    limit, highest = machine.gpu_slowdown_celsius or usual, _highest_clock(stored)
     if limit is None or highest is None:
         return
-    busy, celsius = samples.under_load, samples.columns[_CELSIUS]
-    clocks = samples.columns[_SM]
+    busy, celsius = samples.under_load, samples.columns["gpu_temp_celsius"]
+    clocks = samples.columns["gpu_clock_sm_mhz"]
     held = busy & (celsius >= limit) & (clocks < HELD_CLOCK_SHARE * highest)
     if held.sum() > THROTTLED_SHARE * busy.sum():
-        clock = np.median(clocks[held])
         yield (
-            f"{clock:.0f} of {highest:.0f} MHz at {celsius[held].max():.0f} °C, and {limit:.0f} °C is where it slows "
-            "down"
+            f"{np.median(clocks[held]):.0f} of {highest:.0f} MHz at {celsius[held].max():.0f} °C, and {limit:.0f} °C "
+            "is where it slows down"
         )
 
 
@@ -199,11 +191,10 @@ def _stuck(view: View, stored: Stored) -> Iterator[str]:
         return
     samples, limit = _samples(view, stored), _highest_clock(stored)
     recorded = stored.record.value("gpu_clock_sm_mean_mhz")
-    clock = samples.clock(_SM) or recorded
+    clock = samples.clock("gpu_clock_sm_mhz") or recorded
     # Neither power nor heat held the clock in any sample, by the driver's word.
-    is_free = len(samples.known("gpu_throttle_reasons")) and not _share_under_load(
-        samples, _SLOWDOWN | POWER_CAP
-    )
+    is_told = len(samples.known("gpu_throttle_reasons")) > 0
+    is_free = is_told and not _share_held(samples, _SLOWDOWN | POWER_CAP)
     share = HELD_CLOCK_SHARE if is_free else SLOW_CLOCK_SHARE
     if clock is not None and limit is not None and clock < share * limit:
         yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
@@ -212,12 +203,9 @@ def _stuck(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _less_than_the_gpu(_view: View, stored: Stored) -> Iterator[str]:
-    """A part of a GPU that no environment names by its UUID, and a GPU that may not draw what it is built for."""
-    record = stored.record
-    for gpu in record.machine.gpus:
+    """A GPU that may not draw what it is built for."""
+    for gpu in stored.record.machine.gpus:
         limit, usual = gpu.power_limit_watt, gpu.power_default_watt
-        if gpu.mig and "MIG-" not in json.dumps(record.requested.environment):
-            yield f"a slice of {gpu.name} (MIG)"
         if limit and usual and limit < 0.99 * usual:
             yield f"{gpu.name} was limited to {limit:g} W of {usual:g} W"
 
@@ -243,12 +231,9 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
 
 def _tenants(view: View, stored: Stored) -> Iterator[str]:
     """Memory or load that was on the GPU before the run."""
-    record, samples = stored.record, _samples(view, stored)
-    used, usual = _used_before(stored), view.once(_usually_used)
-    if record.machine.unified_memory:
-        used = None
-    share = TENANT_SHARE * (memory_gib(record) or math.inf)
-    if used is not None and used > min(usual + TENANT_GIB, share):
+    samples, used = _samples(view, stored), _used_before(stored)
+    usual = view.once(_usually_used)
+    if used is not None and used > usual + TENANT_GIB:
         yield f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
     idle = samples.known("gpu_utilization_percent", samples.times < 0)
     if len(idle) and np.median(idle) >= TENANT_LOAD_PERCENT:
@@ -262,7 +247,7 @@ def _begins_alone(stored: Stored) -> bool:
     return (
         "server" not in record.observed.settings
         and not is_of_running_server(record)
-        and record.plan.order != "as-published"
+        and is_planned(record)
     )
 
 
@@ -273,10 +258,12 @@ def _usually_used(view: View) -> float:
 
 
 def _used_before(stored: Stored) -> float | None:
-    """GPU memory in use before the run: by the memory ledger, else by the tool's own report."""
-    ledger = stored.record.memory
-    used = None if ledger is None else ledger.baseline.gpu_used_gib
-    return stored.record.value("device_used_before_gib") if used is None else used
+    """GPU memory in use before the run, where it has its own: by the memory ledger, else by the tool's own report."""
+    record = stored.record
+    if record.machine.unified_memory:
+        return None
+    used = None if record.memory is None else record.memory.baseline.gpu_used_gib
+    return record.value("device_used_before_gib") if used is None else used
 
 
 def _complaints(_view: View, stored: Stored) -> Iterator[str]:
@@ -285,10 +272,92 @@ def _complaints(_view: View, stored: Stored) -> Iterator[str]:
     container = stored.record.container
     if container is not None and container.oom_killed:
         events.append("the engine reports that it was killed for lack of memory")
-    yield from first_of(events, "messages")
+    yield from _first_of(events, "messages")
+
+
+# -- what the engine said ----------------------------------------------------------------------------------------
+
+
+def _nonsense(_view: View, stored: Stored) -> Iterator[str]:
+    """What is wrong with the answers that a run of trained weights kept. What we measure ourselves is not timed after
+    such an answer; what others measured may keep one beside its results."""
+    for note in _events(stored, "note"):
+        if note.startswith(ANSWERED) and not stored.record.requested.random_weights:
+            problem = pages.nonsense(note.removeprefix(ANSWERED))
+            yield from filter(None, [problem])
+
+
+class Trouble(NamedTuple):
+    """What an engine warns of that changes the figures of a run, and what to do about it."""
+
+    said: re.Pattern[str]
+    happened: str
+    remedy: str
+    is_of_all: bool = False
+    """Whether what is said before the measurement, or in a log that does not say when that was, is true of it, too."""
+
+
+TROUBLES = (
+    Trouble(
+        re.compile(r"preempt|recomput|evict|in the KV cache|pool is full", re.I),
+        "took requests out of its batch, to compute them again later",
+        "Send fewer requests at once, or give the KV cache more memory, and re-run.",
+    ),
+    Trouble(
+        re.compile(r"fall(?:s|ing)?[ -]?back|fell back|sub-?optimal|degrade", re.I),
+        "used slower code than it could",
+        "Install what the engine lacks, or choose another kernel, and re-run.",
+    ),
+    Trouble(
+        re.compile(r"truncat|context shift", re.I),
+        "cut prompts short, or forgot their beginning, to fit them into its context",
+        "Give each request a longer context (`-c`, `num_ctx`, `--context-length`), and re-run.",
+        is_of_all=True,
+    ),
+    Trouble(
+        re.compile(r"no usable GPU|layers on the GPU", re.I),
+        "computed the model, or a part of it, on the processor",
+        "Install a build for the GPU, or let all layers fit into its memory, and re-run.",
+        is_of_all=True,
+    ),
+    Trouble(
+        re.compile(r"compil|autotun", re.I),
+        "compiled kernels, which the requests waited for",
+        "Warm up with the same lengths and the same number of requests, and re-run.",
+    ),
+)
+"""Of the warnings of real engines, those that a reader has to know. Others say what a client or a server would have
+liked better: samplers, limits of open files, lengths of prompts."""
+ERRORS = Trouble(
+    re.compile(""), "reported errors", "Read the log around the error, and re-run."
+)
+
+
+def _of_engine(trouble: Trouble) -> Asked:
+    """Whether an engine warned of this, and of nothing that is told before it."""
+
+    def problems(view: View, stored: Stored) -> Iterable[str]:
+        answer, said = view.evidence.of(stored).answer, []
+        for text, measured, is_error in answer.warnings if answer else ():
+            known = (*TROUBLES, *[ERRORS] * is_error)
+            first = next((one for one in known if one.said.search(text)), None)
+            if first is trouble and (measured or trouble.is_of_all):
+                said.append(text)
+        return _first_of(said, "warnings")
+
+    happened = f"ran on an engine that {trouble.happened}"
+    happened += "" if trouble.is_of_all else ", while it was measured"
+    return Asked(happened, each(problems), remedy=trouble.remedy)
 
 
 # -- memory that grows -------------------------------------------------------------------------------------------
+
+MEMORY = {
+    "memory in use on the machine": ("mem_available_gib", -1),
+    "memory of the run's processes": ("processes_pss_gib", 1),
+    "GPU memory in use": ("gpu_memory_used_gib", 1),
+}
+"""By signal the column in GiB and its sign: used memory is what MemAvailable lost."""
 
 
 def _leaks(view: View, stored: Stored) -> Iterator[str]:
@@ -300,7 +369,7 @@ def _leaks(view: View, stored: Stored) -> Iterator[str]:
     noted = _events(stored, "leak")
     yield from noted
     samples, phase = _samples(view, stored), measured_phase(stored.record)
-    if noted or phase is None or stored.record.plan.order == "as-published":
+    if noted or phase is None or not is_planned(stored.record):
         return
     for signal, (column, sign) in MEMORY.items():
         values = sign * samples.columns[column]
@@ -310,36 +379,23 @@ def _leaks(view: View, stored: Stored) -> Iterator[str]:
             yield f"{signal} {found}"
 
 
-MEMORY = {
-    "memory in use on the machine": ("mem_available_gib", -1),
-    "memory of the run's processes": ("processes_pss_gib", 1),
-    "GPU memory in use": ("gpu_memory_used_gib", 1),
-}
-"""By signal the column in GiB and its sign: used memory is what MemAvailable lost."""
-
-
 def growth(times: Floats, gib: Floats) -> str | None:
     """The leak that samples of the measured phase show, in words, or None. Times in seconds, memory in GiB.
 
-    The whole phase is looked at, then its last half and its last quarter, so that a leak that begins late is found. A
-    stretch of at least `LEAK_SECONDS` shows a leak where it grows throughout: the medians of its four quarters rise,
-    each step by at least `STEADY` of the whole, which comes to `LEAK_GIB` over the stretch. One large allocation,
-    caches that fill and then hold, or a collector of garbage that saws up and down do not. Its last sample lies as far
-    above the median of the phase before it, so that no swing back is taken for growth.
+    A phase of `LEAK_SECONDS` or more shows a leak where memory grows throughout: the medians of its quarters rise, each
+    step by at least `STEADY` of the whole, which comes to `LEAK_GIB` over the phase. One large allocation, caches
+    that fill and then hold, or a collector of garbage that saws up and down do not.
     """
-    for first in (0, len(times) // 2, len(times) * 3 // 4):
-        span = float(times[-1] - times[first]) if len(times) else 0.0
-        if span < LEAK_SECONDS:
-            return None
-        steps = np.diff([np.median(part) for part in np.array_split(gib[first:], 4)])
-        # From the middle of the first quarter to that of the last are three quarters of the stretch.
-        total = 4 / 3 * steps.sum()
-        beyond = gib[-1] - np.median(gib[:first]) if first else total
-        is_steady = steps.min() >= STEADY * steps.sum()
-        if is_steady and min(total, beyond) >= LEAK_GIB:
-            rate = 60 * total / span
-            return f"grew steadily by {total:.2f} GiB in the last {span:.0f} s, {rate:.2f} GiB/min"
-    return None
+    span = float(times[-1] - times[0]) if len(times) else 0.0
+    if span < LEAK_SECONDS:
+        return None
+    steps = np.diff([np.median(part) for part in np.array_split(gib, 4)])
+    # From the middle of the first quarter to that of the last are three quarters of the phase.
+    total = 4 / 3 * steps.sum()
+    if steps.min() < STEADY * steps.sum() or total < LEAK_GIB:
+        return None
+    rate = 60 * total / span
+    return f"grew steadily by {total:.2f} GiB in {span:.0f} s, {rate:.2f} GiB/min"
 
 
 # -- the telemetry itself ----------------------------------------------------------------------------------------
@@ -360,110 +416,118 @@ def _silence(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _foreign(view: View, stored: Stored) -> Iterator[str]:
-    """What shows that samples are not those of a run: they go on after it, or the GPU did nothing while it measured."""
+    """What shows that samples are not those of a run: none is of the time in which it measured, or the GPU did nothing
+    then."""
     samples, phase = _samples(view, stored), measured_phase(stored.record)
-    end = samples.times.max(initial=0)
-    lasted = stored.record.duration_seconds
-    if lasted is not None and end > lasted + OVERRUN_SECONDS:
-        yield f"it continues to second {end:.0f}, and the run was over after {lasted:.0f} s"
-    elif phase is not None and end:
-        within = samples.within(phase)
-        load = samples.known("gpu_utilization_percent", within)
-        is_long = phase.end_seconds - phase.start_seconds > 2 * samples.interval
-        if is_long and not within.any():
-            yield "no sample lies within the measured phase"
-        if len(load) >= LOAD_SAMPLES and load.max() < REST_PERCENT:
-            yield f"the GPU was at rest throughout the measured phase ({load.max():.0f} % at most)"
+    if phase is None or not len(samples.times):
+        return
+    within = samples.within(phase)
+    load = samples.known("gpu_utilization_percent", within)
+    is_long = phase.end_seconds - phase.start_seconds > 2 * samples.interval
+    if is_long and not within.any():
+        yield "no sample lies within the measured phase"
+    if len(load) >= LOAD_SAMPLES and load.max() < REST_PERCENT:
+        yield f"the GPU was at rest throughout the measured phase ({load.max():.0f} % at most)"
 
 
 CHECKS = (
     Check(
         "thermal-gate",
-        "evidence",
-        ("warning",),
         "Did every run start cool?",
-        asked=(AskedOfRun(_started_hot, "started hot"),),
-        thresholds=(START_TEMPERATURE_CELSIUS,),
+        kind="evidence",
+        asked=(Asked("started hot", each(_started_hot)),),
         remedy="Let the machine cool before each run (cooldown:, and max_start_temp_celsius: in gates:), and re-run.",
+        imported=ASK,
     ),
     Check(
         "throttled",
-        "evidence",
-        ("warning",),
         "Was the GPU whole, and not throttled?",
+        kind="evidence",
         asked=(
-            AskedOfRun(
-                _less_than_the_gpu,
+            Asked(
                 "had less than the GPU that they are called by",
+                each(_less_than_the_gpu),
                 remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or say in campaign.json why it "
                 "had less (acknowledged:).",
             ),
-            AskedOfRun(_slowed, "ran with a GPU slowed by heat or hardware"),
+            Asked("ran with a GPU slowed by heat or hardware", each(_slowed)),
         ),
-        thresholds=(LOAD_PERCENT, THROTTLED_SHARE, HELD_CLOCK_SHARE),
         remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
+        imported=ASK,
     ),
     Check(
         "slow-clock",
-        "evidence",
-        ("warning",),
         "Did the GPU reach its normal clock?",
-        asked=(AskedOfRun(_stuck, "ran with a slow clock"),),
-        thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE),
+        kind="evidence",
+        asked=(Asked("ran with a slow clock", each(_stuck)),),
         remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
+        imported=ASK,
     ),
     Check(
         "foreign-load",
-        "evidence",
-        ("warning",),
         "Was the run alone on the machine, and was the GPU free before it?",
-        asked=(AskedOfRun(_company, "shared the machine"),),
-        thresholds=(WAITED_PERCENT, TENANT_GIB, TENANT_SHARE, TENANT_LOAD_PERCENT),
+        kind="evidence",
+        asked=(Asked("shared the machine", each(_company)),),
         remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
+        imported=ASK,
     ),
     Check(
         "leak",
-        "evidence",
-        ("warning",),
         "Any memory leaks?",
-        asked=(AskedOfRun(_leaks, "leaked memory"),),
-        thresholds=(LEAK_GIB, LEAK_SECONDS),
+        kind="evidence",
+        asked=(Asked("leaked memory", each(_leaks)),),
         remedy="End the processes that kept the memory before the next run.",
     ),
     Check(
         "kernel-warning",
-        "evidence",
-        ("warning",),
         "Any kernel or driver warnings?",
+        kind="evidence",
         asked=(
-            AskedOfRun(
-                _complaints, "ran while the kernel or the driver reported problems"
+            Asked(
+                "ran while the kernel or the driver reported problems",
+                each(_complaints),
             ),
         ),
         remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
+        imported=ASK,
     ),
     Check(
         "telemetry-gap",
-        "evidence",
-        ("warning",),
         "Is the telemetry complete?",
+        kind="evidence",
         asked=(
-            AskedOfRun(_silence, "had gaps in the telemetry, so peaks may be missing"),
+            Asked("had gaps in the telemetry, so peaks may be missing", each(_silence)),
         ),
-        thresholds=(TELEMETRY_GAP_INTERVALS,),
         remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
     ),
     Check(
         "foreign-telemetry",
-        "evidence",
-        ("error",),
         "Does the telemetry belong to its run?",
+        kind="evidence",
         asked=(
-            AskedOfRun(
-                _foreign, "has|have telemetry that cannot belong to the run", "error"
+            Asked(
+                "had telemetry that cannot belong to the run", each(_foreign), "error"
             ),
         ),
-        thresholds=(OVERRUN_SECONDS, REST_PERCENT),
         remedy="Quarantine the runs, or import them without this telemetry.",
+    ),
+    Check(
+        "sanity",
+        "Did the model make sense before it was timed?",
+        asked=(
+            Asked(
+                "measured a model whose answer makes no sense, so the weights or the engine are broken",
+                each(_nonsense),
+                "error",
+            ),
+        ),
+        remedy="Ask the server a question yourself, and correct weights, quantisation or chat template.",
+    ),
+    Check(
+        "engine-warning",
+        "Did the engine work undisturbed while it was measured?",
+        kind="evidence",
+        asked=tuple(map(_of_engine, (*TROUBLES, ERRORS))),
+        imported=ASK,
     ),
 )

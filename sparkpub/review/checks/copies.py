@@ -3,10 +3,11 @@ GPU or one host."""
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
 from operator import itemgetter
+from pathlib import Path
 
 from sparkpub.record.metrics import TIMED_UNITS
 from sparkpub.record.record import Record
@@ -16,7 +17,7 @@ from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Threshold
 from sparkpub.review.checks.rules import CLOCK_SECONDS
-from sparkpub.review.checks.view import View, either, label
+from sparkpub.review.checks.view import View, label
 from sparkpub.review.grouping import grouped
 
 LOG_BYTES = Threshold(
@@ -59,90 +60,78 @@ def _marks(record: Record) -> Iterator[tuple[str, str]]:
 
 def dependent(kept: Recorded) -> Iterator[Finding]:
     """Copies of runs, and runs beside which another one ran: one finding on the later ones for each two campaigns."""
-    yield from _findings(
-        "copied-evidence",
-        _copies(kept),
-        "is|are copied from {}, and replicates|replicate nothing",
-        "Quarantine or delete the copies.",
-    )
-    yield from _findings(
-        "time-consistency",
-        _at_once(run for run, _ in kept),
-        "ran beside runs of {} on one GPU or host, so each slowed the other down",
-        "Re-run them one after the other.",
-    )
+    what = "Copied from {}, so that they replicate nothing"
+    yield from _findings("copied-evidence", _copies(kept), what)
+    what = "Beside runs of {} on one GPU or host, so that each slowed the other down"
+    remedy = "Re-run them one after the other."
+    clashes = _at_once(run for run, _ in kept)
+    yield from _findings("time-consistency", clashes, what, remedy)
 
 
 def _copies(kept: Recorded) -> Iterator[Clash]:
     """Runs that share what no two do. The copy is what came to this branch of git later, if git knows it."""
     marks = ((mark, run) for run, marks in kept for mark in marks)
-    shared = {
-        mark: [run for _, run in both]
-        for mark, both in grouped(marks, itemgetter(0)).items()
-        if len(both) > 1
-    }
-    folders = {run.path.parent.parent for runs in shared.values() for run in runs}
-    known = {folder: committed.arrivals(folder) for folder in folders}
+    known: dict[Path, Mapping[str, int]] = {}
 
     def arrived(run: Stored) -> float:
         """When its record came to the branch at hand, as a number; infinite where no commit has it."""
         folder = run.path.parent.parent
-        name = run.path.relative_to(folder).as_posix()
-        return known[folder].get(name, math.inf)
+        if folder not in known:
+            known[folder] = committed.arrivals(folder)
+        return known[folder].get(run.path.relative_to(folder).as_posix(), math.inf)
 
     told: set[str] = set()
-    for (what, _), runs in shared.items():
-        runs.sort(key=lambda run: (arrived(run), run.record.started.value))
+    for (what, _), shared in grouped(marks, itemgetter(0)).items():
+        runs = [run for _, run in shared]
+        if len(runs) > 1:
+            runs.sort(key=lambda run: (arrived(run), run.record.started.value))
         for one, other in pairwise(runs):
-            if other.run_id not in told:
-                told.add(other.run_id)
-                detail = f"it shares {what} with {one.run_id}"
-                is_known = arrived(one) < arrived(other)
-                if one.record.campaign != other.record.campaign and not is_known:
-                    detail += ", and git does not know which of them came first"
-                yield one, other, detail
+            if other.run_id in told:
+                continue
+            told.add(other.run_id)
+            detail = f"it shares {what} with {one.run_id}"
+            is_known = arrived(one) < arrived(other)
+            if one.record.campaign != other.record.campaign and not is_known:
+                detail += ", and git does not know which of them came first"
+            yield one, other, detail
 
 
 def _at_once(runs: Iterable[Stored]) -> Iterator[Clash]:
     """Runs that began before another one on the same GPU was over. In a zone that nobody knows, only runs of one
     campaign are compared."""
-    sharing: dict[tuple[object, ...], list[Stored]] = defaultdict(list)
+    sharing: dict[tuple[object, ...], list[tuple[datetime, datetime, Stored]]]
+    sharing = defaultdict(list)
     for run in runs:
         machine, started = run.record.machine, run.record.started
         zone = started.zone if started.zone == "utc" else run.record.campaign
-        if machine.id is not None and _ended(run) is not None:
-            gpus = tuple(gpu.id for gpu in machine.gpus)
-            sharing[zone, machine.id, gpus].append(run)
+        gpus = tuple(gpu.id for gpu in machine.gpus)
+        ended = _ended(run.record)
+        if machine.id is not None and ended is not None:
+            began = datetime.fromisoformat(started.value)
+            sharing[zone, machine.id, gpus].append((began, ended, run))
     for alike in sharing.values():
-        last, *later = sorted(alike, key=_began)
-        for run in later:
-            end = _ended(last) or _began(last)
-            early = (end - _began(run)).total_seconds()
+        (_, over, last), *later = sorted(alike, key=itemgetter(0))
+        for began, ended, run in later:
+            early = (over - began).total_seconds()
             if early > CLOCK_SECONDS:
-                yield (
-                    last,
-                    run,
-                    f"it started {early:.0f} s before {last.run_id} was over",
-                )
-            last = max(last, run, key=lambda each: _ended(each) or _began(each))
+                detail = f"it started {early:.0f} s before {last.run_id} was over"
+                yield last, run, detail
+            if ended > over:
+                over, last = ended, run
 
 
-def _began(run: Stored) -> datetime:
-    return datetime.fromisoformat(run.record.started.value)
-
-
-def _ended(run: Stored) -> datetime | None:
+def _ended(record: Record) -> datetime | None:
     """When a run ended, by its record or else by how long it took. An end without the start's zone tells nothing."""
-    record = run.record
     if record.ended is not None and record.ended.zone == record.started.zone:
         return datetime.fromisoformat(record.ended.value)
     if record.duration_seconds is not None:
-        return _began(run) + timedelta(seconds=record.duration_seconds)
+        began = datetime.fromisoformat(record.started.value)
+        return began + timedelta(seconds=record.duration_seconds)
     return None
 
 
 def _findings(
-    check: str, clashes: Iterable[Clash], what: str, remedy: str
+    check: str, clashes: Iterable[Clash], what: str, remedy: str = ""
 ) -> Iterator[Finding]:
     """One finding for each two campaigns, or for one, with the later runs; within a campaign with those before them,
     too. `what` is said of them, and of the other campaign."""
@@ -150,23 +139,22 @@ def _findings(
         clashes, lambda clash: (clash[0].record.campaign, clash[1].record.campaign)
     )
     for (first, second), found in pairs.items():
-        _, run, detail = found[0]
-        later = {other.run_id: other for _, other, _ in found}
-        said = either(what, several=len(later) > 1).format(first)
-        text = f"{counted(len(later), 'run')} of {second} {said}. For example {run.run_id}: {detail}."
+        _, example, detail = found[0]
+        runs = {run.run_id: run for _, run, _ in found}
+        number = counted(len(runs), "run")
+        text = f"{what.format(first)}: {number} of {second}. For example {example.run_id}: {detail}."
         if first == second:
-            later = {run.run_id: run for *both, _ in found for run in both}
-        cells = dict.fromkeys(label(run.record.cell) for run in later.values())
-        evidence = {"cells": list(cells), "runs": list(later)}
+            runs = {run.run_id: run for *both, _ in found for run in both}
+        cells = dict.fromkeys(label(run.record.cell) for run in runs.values())
+        evidence = {"cells": list(cells), "runs": list(runs)}
         yield Finding(check, "error", second, None, None, text, evidence, remedy)
 
 
 CHECKS = (
     Check(
         "copied-evidence",
-        "meaning",
-        ("error",),
         "Is every run an independent measurement?",
-        thresholds=(LOG_BYTES,),
+        raises=("error",),
+        remedy="Quarantine or delete the copies.",
     ),
 )

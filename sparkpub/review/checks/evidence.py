@@ -20,16 +20,12 @@ from sparkpub.record import outside, telemetry
 from sparkpub.record.record import Evidence, Phase, Record
 from sparkpub.record.store import EVIDENCE_CAP, Stored
 from sparkpub.record.telemetry import Telemetry
-from sparkpub.review.checks.finding import Threshold
 from sparkpub.review.statistics.estimate import Floats
 
 Marked = NDArray[np.bool_]
 """Which of a run's samples are meant."""
-LOAD_PERCENT = Threshold(
-    "load percent",
-    telemetry.LOAD_PERCENT,
-    "GPU utilisation from which a sample counts as under load.",
-)
+LOAD_PERCENT = telemetry.LOAD_PERCENT
+"""GPU utilisation from which a sample counts as under load."""
 
 WARNING_LETTERS = 100
 """Of a warning's first sentence that are kept."""
@@ -105,8 +101,6 @@ COLUMNS = (
     "gpu_power_watt",
     "mem_available_gib",
     "processes_pss_gib",
-    "cpu_percent",
-    "swap_used_gib",
     "pressure_io_some_percent",
     "pressure_memory_some_percent",
 )

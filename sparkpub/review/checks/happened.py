@@ -1,17 +1,29 @@
-"""Whether a run properly happened, and its record says what its evidence does: damage, exit status, log, report."""
+"""Whether a run properly happened, and its record says what its evidence does: damage, exit status, log, report. And
+what lies in a data folder and is no part of a campaign: other programs obey some files, whoever brought them."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
+from os import DirEntry
+from pathlib import Path
 from typing import Any
 
 from sparkpub.record.metrics import mixed_units
 from sparkpub.record.record import Record, metric_of
-from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import Check
+from sparkpub.record.store import (
+    CAMPAIGN_FILE,
+    Stored,
+    campaign_folders,
+    everything,
+    record_paths,
+)
+from sparkpub.record.text import counted
+from sparkpub.review.checks.check import ASK, Asked, Check, Problems, each
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import View, is_planned
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.grouping import grouped
 
 PRINTED_TOLERANCE = Threshold(
     "printed tolerance",
@@ -19,6 +31,8 @@ PRINTED_TOLERANCE = Threshold(
     "Allowed relative difference between a recorded figure and its evidence, due to printing and parsing numbers; of a "
     "figure in the log beyond half a unit of its last digit.",
 )
+
+# -- damage and how runs ended -------------------------------------------------------------------------------------
 
 
 def damaged(campaign: str, lines: Iterable[str]) -> Iterator[Finding]:
@@ -28,42 +42,44 @@ def damaged(campaign: str, lines: Iterable[str]) -> Iterator[Finding]:
         yield Finding("schema", "error", campaign, None, None, text, {"damage": line})
 
 
-def schema(view: View) -> Iterator[Finding]:
-    """Damaged records, which are nowhere in the figures."""
-    yield from damaged(view.campaign.name, view.damage)
-
-
-def checksum(view: View) -> Iterator[Finding]:
+def _changed_files(view: View, stored: Stored) -> Iterator[str]:
     """Evidence that is gone or differs from the sum that its record carries."""
-    for stored in view.runs:
-        for item in stored.record.evidence:
-            lies = view.evidence.of(stored).sums[item.path]
+    for item in stored.record.evidence:
+        lies = view.evidence.of(stored).sums[item.path]
+        if lies != (item.bytes, item.sha256):
             how = "is missing" if lies.bytes is None else "has other content"
-            if lies != (item.bytes, item.sha256):
-                text = f"The {item.role} {item.path} {how}."
-                yield view.finding("checksum", "error", text, run=stored)
+            yield f"the {item.role} {item.path} {how}"
 
 
-def exit_status(view: View) -> Iterator[Finding]:
-    """Runs that did not end well. Where a later attempt did, nothing is missing, and the finding is for the record."""
-    runs = [(run, run.record) for run in view.runs]
-    good = {(*run.cell, run.iteration) for _, run in runs if run.status == "ok"}
-    for stored, record in runs:
-        if record.status != "ok" and record.run_id not in view.out:
-            again = (*record.cell, record.iteration) in good
-            then = "A later attempt succeeded." if again else "It is excluded."
-            text = f"This run ended as {record.status}: {record.status_reason}. {then}"
-            severity: Severity = "info" if again else "warning"
-            yield view.finding("exit-status", severity, text, run=stored)
+def _left(view: View) -> list[Stored]:
+    """The runs that nobody has taken out yet."""
+    return [run for run in view.runs if run.run_id not in view.out]
 
 
 def _good(view: View) -> list[Stored]:
-    """The runs that call themselves good and that nobody has taken out yet."""
-    return [
-        run
-        for run in view.runs
-        if run.record.status == "ok" and run.run_id not in view.out
-    ]
+    """Those of them that call themselves good."""
+    return [run for run in _left(view) if run.record.status == "ok"]
+
+
+def _slots(view: View) -> Collection[tuple[str, str, str, int]]:
+    """The iterations that have a good run."""
+    records = (run.record for run in view.runs)
+    return {(*run.cell, run.iteration) for run in records if run.status == "ok"}
+
+
+def _failed(*, again: bool) -> Problems:
+    """Runs that did not end well. Where another attempt did, nothing is missing, and the finding is for the record."""
+
+    def problems(view: View, stored: Stored) -> Iterator[str]:
+        record = stored.record
+        was_again = (*record.cell, record.iteration) in view.once(_slots)
+        if record.status != "ok" and was_again is again:
+            yield f"{record.status}: {record.status_reason}"
+
+    return problems
+
+
+# -- log and report ------------------------------------------------------------------------------------------------
 
 
 def _published_only(record: Record) -> bool:
@@ -71,80 +87,45 @@ def _published_only(record: Record) -> bool:
     return all(value.source == "published" for value in record.metrics.values())
 
 
-def missing_log(view: View) -> Iterator[Finding]:
-    """Runs without a log. Figures that were only ever published cannot have one: a warning, and nothing leaves. Nor
-    does a report that somebody handed over without its log: it carries its own figures."""
-    without: dict[str, list[Case]] = defaultdict(list)
-    for run in _good(view):
-        record, so = run.record, NOTHING_SHOWS
-        if _published_only(record):
-            so = "The figures are as published and cannot be checked"
-        elif record.plan.order == "as-published" and record.file("report"):
-            so = "The figures are the report's; nothing shows the model"
-        if record.file("log") is None:
-            without[so].append((run, ""))
-    for so, runs in without.items():
-        text = f"Without a log: {{}}. {so}"
-        severity: Severity = "error" if so == NOTHING_SHOWS else "warning"
-        yield from view.tell("missing-log", severity, text, runs)
+def _without_log(*, handed_over: bool) -> Problems:
+    """Runs without a log, whose figures were published, or handed over in a report, or should have had one."""
+
+    def problems(_view: View, stored: Stored) -> Iterator[str]:
+        record = stored.record
+        is_reported = not is_planned(record) and record.file("report") is not None
+        was_handed_over = is_reported or _published_only(record)
+        if record.file("log") is None and was_handed_over is handed_over:
+            yield ""
+
+    return problems
 
 
-NOTHING_SHOWS = "Nothing shows that the figures are right"
-
-
-def missing_report(view: View) -> Iterator[Finding]:
-    """Runs that call themselves good although the engine never gave its result."""
-    without = [
-        (run, problem)
-        for run in _good(view)
-        if not _published_only(run.record) and (problem := _no_result(view, run))
-    ]
-    yield from view.tell(
-        "missing-report", "error", "{} ended without a result", without
-    )
-
-
-def _no_result(view: View, stored: Stored) -> str | None:
+def _no_result(view: View, stored: Stored) -> Iterator[str]:
+    """Why a run that calls itself good has none: the engine never gave its result."""
     record, answer = stored.record, view.evidence.of(stored).answer
-    if all(value.value is None for value in record.metrics.values()):
-        return "it ended with exit code 0 but has no figures"
+    if _published_only(record):
+        return
     reported = any(value.source == "report" for value in record.metrics.values())
-    if reported and record.file("report") is None:
-        return "its figures are recorded as coming from a report, but there is none"
-    if answer is not None and not answer.complete and not answer.truncated:
-        return "; ".join(answer.problems) or "the report is incomplete"
-    return None
+    if all(value.value is None for value in record.metrics.values()):
+        yield "it ended with exit code 0 but has no figures"
+    elif reported and record.file("report") is None:
+        yield "its figures are recorded as coming from a report, but there is none"
+    elif answer is not None and not answer.complete and not answer.truncated:
+        yield "; ".join(answer.problems) or "the report is incomplete"
 
 
 # -- the record against its evidence -------------------------------------------------------------------------------
 
 
-def metric_mismatch(view: View) -> Iterator[Finding]:
-    """Recorded figures that their own log or report contradicts, and reports that their own log contradicts. Figures
-    with a checksum fault are not read."""
-    return _differing(view, _good(view), _figures_otherwise)
+def _first(problems: Callable[[Record, Reread], Iterator[str]]) -> Problems:
+    """The first thing in which a record and its evidence differ: a log of another run differs in everything."""
 
+    def first(view: View, stored: Stored) -> Iterator[str]:
+        answer = view.evidence.of(stored).answer
+        if answer is not None and (answer.complete or answer.truncated):
+            yield from islice(problems(stored.record, answer), 1)
 
-def mistaken_facts(view: View) -> Iterator[Finding]:
-    """Records that say of engine, model, load or machine what their own log and report contradict."""
-    return _differing(view, view.happened, _facts_otherwise)
-
-
-def _differing(
-    view: View,
-    runs: Sequence[Stored],
-    problems: Callable[[Record, Reread], Iterator[str]],
-) -> Iterator[Finding]:
-    """One finding for all of them, each run with the first thing: a log of another run differs in everything."""
-    answers = ((run, view.evidence.of(run).answer) for run in runs)
-    wrong = [
-        (run, problem)
-        for run, answer in answers
-        if answer is not None and (answer.complete or answer.truncated)
-        for problem in islice(problems(run.record, answer), 1)
-    ]
-    text = "{} differs|differ from the evidence"
-    yield from view.tell("metric-mismatch", "error", text, wrong)
+    return first
 
 
 def _figures_otherwise(record: Record, answer: Reread) -> Iterator[str]:
@@ -168,13 +149,12 @@ def _figures_otherwise(record: Record, answer: Reread) -> Iterator[str]:
 
 def _facts_otherwise(record: Record, answer: Reread) -> Iterator[str]:
     """The facts that the record and its evidence both know, and differently; with the two."""
-    again = answer.observed
     said, found = (
         {name.replace("_", " "): has for name, has in seen if name != "settings"}
         | seen.settings
-        for seen in (record.observed, again)
+        for seen in (record.observed, answer.observed)
     )
-    gpus, device = [gpu.name for gpu in record.machine.gpus], again.device or ""
+    gpus, device = [gpu.name for gpu in record.machine.gpus], found["device"] or ""
     if device.startswith("NVIDIA ") and not any(name in device for name in gpus):
         said["GPU"], found["GPU"] = next(iter(gpus), None), device
     for name, has in found.items() if not answer.truncated else ():
@@ -193,55 +173,177 @@ def _same(said: Any, found: Any) -> bool:
     return bool(said == found)
 
 
+# -- what is no part of a campaign, and what no record tells -------------------------------------------------------
+
+_KINDS: Mapping[str, tuple[Severity, str]] = {
+    "a link": ("error", "Links are not followed here"),
+    "what git obeys": ("error", "It changes what git does here"),
+    "named by no record": ("info", "Nothing here reads it"),
+}
+"""What a foreign file is, how bad it is that it is there, and what comes of it."""
+_ABOUT = re.compile(
+    r"\.gitkeep|\.collecting|(?:readme|licen[cs]e|copying|notice|attributions?|authors|citation)(?:[.-][\w.-]+)?",
+    re.IGNORECASE,
+)
+"""Names of what keeps an empty folder in git, of what a collector locks, and of what says where data come from."""
+_OBEYED = frozenset({".gitmodules", ".gitattributes", "head"})
+"""Settings, and the sign of a repository (gitrepository-layout(5)). Some file systems know no capitals."""
+_LISTED = 3
+"""Names that a message lists."""
+
+
+def foreign_files(dataset: Dataset) -> Iterator[Finding]:
+    """One finding for each kind of foreign file in each campaign, and for each kind of those that are in none."""
+    folders = {campaign.folder.parent for campaign in dataset.campaigns.values()}
+    for data in sorted(filter(Path.is_dir, folders | {dataset.folder})):
+        found = grouped(_foreign(dataset, data), lambda file: file[:2])
+        for (campaign, kind), files in found.items():
+            names = [name for *_, name in files]
+            severity, so = _KINDS[kind]
+            more = len(names) - _LISTED
+            listed = ", ".join(names[:_LISTED]) + f" and {more} more" * (more > 0)
+            text = f"No part of a campaign: {listed} ({kind}). {so}."
+            about = campaign or names[0].partition("/")[0]
+            evidence = {"what": kind, "files": names}
+            yield Finding("foreign-file", severity, about, None, None, text, evidence)
+
+
+def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[str | None, str, str]]:
+    """What lies in a data folder and does not belong there: its campaign, its kind and its name."""
+    campaigns = campaign_folders(data)
+    own = {file for run in dataset.runs for file in run.files}
+    own |= {folder / CAMPAIGN_FILE for folder in campaigns}
+    # Nothing tells which evidence belongs to a record that could not be read.
+    unread = {
+        folder for folder in campaigns if not own.issuperset(record_paths(folder))
+    }
+    # Who compares two folders loads the campaigns that differ.
+    looked_at = {*dataset.campaigns, *dataset.damage}
+    skipped = {folder.name for folder in campaigns} - looked_at
+    for entry in everything(data):
+        path = Path(entry.path)
+        name = path.relative_to(data)
+        kind = _kind(entry)
+        if kind == "named by no record" and (path in own or path.parent in unread):
+            continue
+        if kind and name.parts[0] not in skipped:
+            is_known = name.parts[0] in dataset.campaigns
+            yield name.parts[0] if is_known else None, kind, name.as_posix()
+
+
+def _kind(entry: DirEntry[str]) -> str | None:
+    """What an entry of a data folder is if no record names it; None where it may be there."""
+    if entry.is_symlink():
+        return "a link"
+    if entry.name.lower() in _OBEYED and entry.is_file():
+        return "what git obeys"
+    if entry.is_dir() or _ABOUT.fullmatch(entry.name):
+        return None
+    return "named by no record"
+
+
+_FACTS: Mapping[str, Callable[[Record], object]] = {
+    "the log": lambda record: record.file("log"),
+    "the telemetry": lambda record: record.file("telemetry"),
+    "the machine": lambda record: record.machine.id,
+    "the engine's version": lambda record: record.observed.engine_version,
+    "when the measured phase began and ended": lambda record: record.phases,
+    "the command line of the tool": lambda record: record.argv,
+}
+"""What checks ask for and a record may lack, and where it has it."""
+
+
+def unrecorded(campaign: CampaignData) -> list[str]:
+    """Every fact that runs of a campaign lack, so that no check can judge it, with how many do: `the log (63 of 63
+    runs)`."""
+    records = campaign.records
+    found = []
+    for fact, read in _FACTS.items():
+        lacking = sum(not read(record) for record in records)
+        if lacking:
+            found.append(f"{fact} ({lacking} of {counted(len(records), 'run')})")
+    return found
+
+
+DIFFERED = "differed from the evidence"
 CHECKS = (
     Check(
         "schema",
-        "happened",
-        ("error",),
         "Can every record be read?",
-        schema,
+        ("error",),
+        lambda view: damaged(view.campaign.name, view.damage),
+        kind="happened",
         remedy="Restore the file from git, or delete it.",
     ),
     Check(
         "checksum",
-        "happened",
-        ("error",),
         "Is all evidence unchanged?",
-        checksum,
+        kind="happened",
+        asked=(
+            Asked(
+                "left evidence that is gone or changed",
+                each(_changed_files, lambda view: view.runs),
+                "error",
+            ),
+        ),
         remedy="Restore the file from git.",
     ),
     Check(
         "exit-status",
-        "happened",
-        ("warning", "info"),
         "Did every run succeed?",
-        exit_status,
+        kind="happened",
+        asked=(
+            Asked(
+                "did not succeed, and left the figures",
+                each(_failed(again=False), _left),
+            ),
+            Asked(
+                "did not succeed, and another attempt did",
+                each(_failed(again=True), _left),
+                "info",
+            ),
+        ),
         remedy="Read the reason and the end of the log, then run sparkpub collect --retry-failed.",
+        imported=ASK,
     ),
     Check(
         "missing-report",
-        "happened",
-        ("error",),
         "Did the engine report a result?",
-        missing_report,
+        kind="happened",
+        asked=(Asked("ended without a result", each(_no_result, _good), "error"),),
         remedy="Read the end of the log, then run sparkpub collect --retry-failed.",
+        imported=ASK,
     ),
     Check(
         "missing-log",
-        "happened",
-        ("error", "warning"),
         "Is there a log to check the figures against?",
-        missing_log,
+        kind="happened",
+        asked=(
+            Asked(
+                "came without a log: nothing shows that the figures are right",
+                each(_without_log(handed_over=False), _good),
+                "error",
+            ),
+            Asked(
+                "came without a log: the figures are as published, and nothing shows the model",
+                each(_without_log(handed_over=True), _good),
+            ),
+        ),
         remedy="Keep the log of the tool and of the server beside the results, and import them together.",
     ),
     Check(
         "metric-mismatch",
-        "happened",
-        ("error",),
         "Does the record agree with log and report?",
-        metric_mismatch,
-        thresholds=(PRINTED_TOLERANCE,),
+        kind="happened",
+        asked=(Asked(DIFFERED, each(_first(_figures_otherwise), _good), "error"),),
         remedy="Restore record and evidence from git, or import the results again.",
-        of_what_counts=mistaken_facts,
+        asked_later=(Asked(DIFFERED, each(_first(_facts_otherwise)), "error"),),
+    ),
+    Check(
+        "foreign-file",
+        "Does everything in the data folder belong to a campaign?",
+        kind="evidence",
+        raises=("error", "info"),
+        remedy="Delete it.",
     ),
 )

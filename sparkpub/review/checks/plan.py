@@ -4,12 +4,10 @@ gone."""
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from sparkpub.plan import coverage
-from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.requested import load_of
 from sparkpub.record.load import BATCH
@@ -17,10 +15,17 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 from sparkpub.review import committed
-from sparkpub.review.checks.check import AskedOfRun, Check
+from sparkpub.review.checks.check import ASK, Asked, Check, each
 from sparkpub.review.checks.finding import Finding, Threshold
-from sparkpub.review.checks.rules import CLOCK_SECONDS, REPORT, TIMES, ask
-from sparkpub.review.checks.view import View, about_cells, either, ids, label, listed
+from sparkpub.review.checks.rules import WALL, Breaks
+from sparkpub.review.checks.view import (
+    Case,
+    View,
+    ids,
+    in_words,
+    is_planned,
+    listed,
+)
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
@@ -36,12 +41,6 @@ PROMPT_TOLERANCE = Threshold(
     "The same for prompts of llama-benchy, which are cut from a text: parts of it have more or fewer tokens than the "
     "whole has on average. And for prompts of imported runs, to which a chat template may add.",
 )
-CHANCE_ERRORS = Threshold(
-    "standard errors",
-    4.0,
-    "Standard errors by which a mean may be off, of conditions or of prompts of random length: it is more in less than "
-    "1 of 10,000 by chance.",
-)
 LENGTH_TOKENS = 2
 """Tokens that decoding and encoding again may add or take."""
 TEMPLATE_TOKENS = 64
@@ -49,8 +48,6 @@ TEMPLATE_TOKENS = 64
 _TEXT_TOLERANCE = 0.25
 """Relative difference between the tokens that a server counted and those of its text, encoded again: 12 % at most in
 real answers of random tokens, which are the worst to encode."""
-_ANY_SHORTER = 1.0
-"""As a share: an answer may end early where nobody knows that it could not."""
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
 _COUNT_TEXT = frozenset({"aiperf", "genai-perf", "guidellm"})
@@ -61,24 +58,6 @@ _FOREIGN = re.compile(
     ", of another model$|, since that of the model could not be loaded$"
 )
 """How clients' readers say that the prompts were not cut by the model's own tokenizer."""
-SLOWING = frozenset(
-    {
-        "CUDA_LAUNCH_BLOCKING",
-        "GGML_CUDA_DISABLE_GRAPHS",
-        "PYTORCH_NO_CUDA_MEMORY_CACHING",
-        "TORCHDYNAMO_DISABLE",
-        "TORCH_COMPILE_DISABLE",
-        "VLLM_TRACE_FUNCTION",
-    }
-)
-"""Variables for debugging that make an engine slower. Of runs that we planned, each is told by itself where nobody
-asked for it: left over on both sides, it shows in no comparison."""
-_OFF = ("", "0", "false", "off", "no")
-
-
-def is_planned(record: Record) -> bool:
-    """Whether we planned a run, and did not import it."""
-    return record.plan.order != "as-published"
 
 
 def _unlike(what: str, wanted: Any, found: Any) -> Iterator[str]:
@@ -97,39 +76,21 @@ def _declared_otherwise(view: View, stored: Stored) -> Iterator[str]:
     record, matrix = stored.record, view.campaign.matrix
     if matrix is None:
         return
-    try:
-        specification = matrix.fingerprint(*record.cell)
-    except KeyError:
+    if record.cell not in matrix.cells():
         yield "the matrix has no such cell"
         return
     if not is_planned(record):
         return
-    if record.specification not in (None, specification):
-        yield from _options_changed(matrix, record)
+    if record.specification not in (None, matrix.fingerprint(*record.cell)):
+        yield "model, seed or options were others"
     if record.repeat_of is None:
         slot = (*record.cell, record.iteration)
         position = view.once(_positions).get(slot, "none")
         yield from _unlike("place in the plan", position, record.plan.position)
     then, now = record.plan.analysis, matrix.analysis
-    if then is not None and then.margin_percent != now.margin_percent:
-        yield f"a margin of {then.margin_percent:g} %, and {now.margin_percent:g} % now"
-    if then is not None and then.primary != now.primary:
-        names = [", ".join(some.primary) or "none" for some in (then, now)]
-        yield f"the primary metrics were {names[0]}, and are {names[1]} now"
-
-
-def _options_changed(matrix: Matrix, record: Record) -> Sequence[str]:
-    """Why a run has another specification than its cell has today."""
-    asked = record.requested
-    return [
-        f"{name} was {then.get(name)}, and is {now.get(name)} now"
-        for now, then in (
-            (matrix.declared_workload(record.workload), asked.workload),
-            (matrix.declared_environment(record.environment), asked.environment),
-        )
-        for name in {**now, **then}
-        if then.get(name) != now.get(name)
-    ] or ["its model or its seed was another"]
+    if then is not None:
+        yield from _unlike("margin in %", now.margin_percent, then.margin_percent)
+        yield from _unlike("primary metrics", now.primary, then.primary)
 
 
 def _positions(view: View) -> Mapping[tuple[str, str, str, int], int]:
@@ -145,22 +106,19 @@ def _done_otherwise(view: View, stored: Stored) -> Iterator[str]:
     """What a run observed of itself, against what it was asked for, where its sources agree on that."""
     record = stored.record
     requested, seen, load = record.requested, record.observed, load_of(record)
-    if is_planned(record):
-        yield from _other_variables(record)
+    yield from _other_variables(record)
     server = seen.settings.get("server")
     if server is not None:
         owner = view.once(_owners)[server]
         yield from _unlike("server", "/".join(owner), "/".join(record.cell[:2]))
     if "requests" not in requested.disputed:
         yield from _unlike("requests", load.requests, _sent(record))
-    if not any(name in requested.disputed for name in BATCH):
+    if requested.disputed.keys().isdisjoint(BATCH):
         yield from _unlike("batch size", load.batch, seen.batch_size)
-    for name, wanted, below, above, tokens in _lengths(record):
+    for name, wanted, share, tokens in _lengths(record):
         found = getattr(seen, f"{name}_mean")
-        if None in (wanted, found) or name in requested.disputed:
-            continue
-        share = below if found < wanted else above
-        if not math.isclose(found, wanted, rel_tol=share, abs_tol=tokens):
+        is_known = None not in (wanted, found) and name not in requested.disputed
+        if is_known and not math.isclose(found, wanted, rel_tol=share, abs_tol=tokens):
             yield from _unlike(name.replace("_", " "), wanted, found)
     if requested.workload.get("type") in _OWN_PAYLOADS:
         yield from _unlike("number format", requested.workload.get("dtype"), seen.dtype)
@@ -170,15 +128,13 @@ def _done_otherwise(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _other_variables(record: Record) -> Iterator[str]:
-    """Environment variables that had another value than the environment sets, and switches that nobody set."""
+    """Environment variables that had another value than the environment sets."""
     declared = record.requested.environment.get("env") or {}
-    had = {} if record.reproducibility is None else record.reproducibility.variables
+    known = record.reproducibility if is_planned(record) else None
+    had = {} if known is None else known.variables
     for name, wanted in declared.items():
         if not is_path(str(wanted)):
             yield from _unlike(name, wanted, had.get(name))
-    for name in sorted(SLOWING & had.keys() - declared.keys()):
-        if had[name].lower() not in _OFF:
-            yield f"{name}={had[name]}, which slows engines, is not in the matrix"
 
 
 def is_path(value: str) -> bool:
@@ -205,35 +161,39 @@ def _sent(record: Record) -> int | None:
     return round(succeeded / (1 - failed / 100))
 
 
-def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float, int]]:
-    """Prompts and answers: tokens of a request as asked for, None where they may be any; how far the counted ones may
-    be below and above them, as shares; and how many more or fewer they may always be."""
+def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float]]:
+    """Tokens of prompts and answers as asked for, where they may not be any; by how much the counted ones may be off,
+    as a share and in tokens."""
     asked, load = record.requested.workload, load_of(record)
-    prompt, answer = load.input_tokens, load.output_tokens
     tool = asked.get("reads") or asked.get("type")
-    is_exact, near = tool in _OF_EXACT_LENGTH, float(LENGTH_TOLERANCE)
     # Of a command that somebody wrote, the tool is known whose report it leaves, and not how it was asked.
-    if is_planned(record) and "reads" not in asked:
-        of_prompt = near
-        if tool == "llama-benchy":
-            of_prompt = float(PROMPT_TOLERANCE)
-            prompt = None if prompt is None else prompt + load.depth
-            answer = None if asked.get("exact_output") is False else answer
-        yield "input_tokens", prompt, of_prompt, of_prompt, LENGTH_TOKENS
+    is_known = is_planned(record) and "reads" not in asked
+    is_exact = tool in _OF_EXACT_LENGTH or (is_known and "--ignore-eos" in record.argv)
+    has_any_mean = "range_ratio" in asked and not is_known
+    prompt, share, few = load.input_tokens, PROMPT_TOLERANCE, TEMPLATE_TOKENS
+    if is_known:
         few = LENGTH_TOKENS
-        if is_exact or "--ignore-eos" in record.argv:
-            near = few = 0
-        yield "output_tokens", answer, near, near, few
-    elif is_exact:
-        yield "input_tokens", prompt, near, near, TEMPLATE_TOKENS
-        yield "output_tokens", answer, 0, 0, 0
-    elif "range_ratio" not in asked:  # lengths drawn at random may have any mean
-        # What a chat template added is not known, nor whether answers were to end early.
-        share = float(PROMPT_TOLERANCE)
-        yield "input_tokens", prompt, share, share, TEMPLATE_TOKENS
+        if tool != "llama-benchy":
+            share = LENGTH_TOLERANCE
+        elif prompt is not None:
+            prompt += load.depth
+    if not has_any_mean:
+        yield "input_tokens", prompt, share, few
+    answer, counted = load.output_tokens, record.observed.output_tokens_mean
+    if is_exact:
+        yield "output_tokens", answer, 0, 0
+    elif is_known:
+        # An answer may end early where the matrix does not forbid it.
+        if asked.get("exact_output") is not False:
+            yield "output_tokens", answer, LENGTH_TOLERANCE, LENGTH_TOKENS
+    elif not has_any_mean and (counted or 0) > (answer or 0):
         is_text = asked.get("client", tool) in _COUNT_TEXT
-        longer = _TEXT_TOLERANCE if is_text else near
-        yield "output_tokens", answer, _ANY_SHORTER, longer, 0
+        yield (
+            "output_tokens",
+            answer,
+            _TEXT_TOLERANCE if is_text else LENGTH_TOLERANCE,
+            0,
+        )
 
 
 def _of_another_tokenizer(_view: View, stored: Stored) -> Iterator[str]:
@@ -270,19 +230,31 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
         "error",
         f"Iteration {iteration} was recorded {len(again[0])} times.{others} Only the first record of each counts, so "
         "that nobody picks the better one.",
-        **about_cells(dict.fromkeys(same[0].record.cell for same in again)),
+        cells=[same[0].record.cell for same in again],
         runs=[run for same in again for run in ids(same)],
         excluded=list(doubles),
     )
 
 
+def _good(view: View) -> Mapping[Cell, int]:
+    """How many iterations of each cell have a record without a fault."""
+    return {
+        cell: sum(
+            run.record.status == "ok"
+            and run.record.repeat_of is None
+            and run.run_id not in view.reviewed.doubles
+            for run in runs
+        )
+        for cell, runs in view.recorded.items()
+    }
+
+
 def missing_cell(view: View) -> Iterator[Finding]:
     """Declared cells without one good run."""
-    missing = [cell for cell in view.recorded if not _good(view, cell)]
+    missing = [cell for cell, good in view.once(_good).items() if not good]
     if missing:
-        cells = listed([label(cell) for cell in missing], "cells")
-        text = f"No good run of {cells}, which the matrix declares."
-        yield view.finding("missing-cell", "warning", text, **about_cells(missing))
+        text = f"No good run of {in_words(missing)}, which the matrix declares."
+        yield view.finding("missing-cell", "warning", text, cells=missing)
 
 
 def unbalanced(view: View) -> Iterator[Finding]:
@@ -294,50 +266,19 @@ def unbalanced(view: View) -> Iterator[Finding]:
     if view.reviewed.replicated:
         machines = max(1, len(coverage.machines_of(view.campaign.records)))
     others: dict[int, dict[Cell, int]] = defaultdict(dict)
-    for cell in view.recorded:
-        good, declared = _good(view, cell), matrix.iterations_of(cell[2]) * machines
+    for cell, good in view.once(_good).items():
+        declared = matrix.iterations_of(cell[2]) * machines
         if good not in (0, declared):
             others[declared][cell] = good
     for declared, cells in others.items():
-        names = listed([label(cell) for cell in cells], "cells")
         numbers = listed([str(good) for good in sorted({*cells.values()})], "numbers")
-        text = f"{names} has|have {numbers} of the {declared} good runs that the matrix declares."
-        text = either(text, several=len(cells) > 1)
-        yield view.finding("unbalanced", "warning", text, **about_cells(cells))
-
-
-def _good(view: View, cell: Cell) -> int:
-    """How many iterations of a cell have a record without a fault."""
-    return sum(
-        run.record.status == "ok"
-        and run.record.repeat_of is None
-        and run.run_id not in view.reviewed.doubles
-        for run in view.recorded[cell]
-    )
+        text = f"Of the {declared} good runs that the matrix declares there are {numbers}: {in_words(cells)}."
+        yield view.finding("unbalanced", "warning", text, cells=cells)
 
 
 # -- times and records that are gone -------------------------------------------------------------------------------
 
-_ZONE_SECONDS = 14 * 3600.0
-"""Local time lies up to so far off UTC."""
 _RECORD = re.compile(r".+_iter\d+_[^.]+\.json")
-
-
-def _other_clock(view: View, stored: Stored) -> Iterator[str]:
-    """Where the tool's own clock says another time than the record."""
-    record, answer = stored.record, view.evidence.of(stored).answer
-    if answer is None or record.started.zone != "utc":
-        return
-    start = datetime.fromisoformat(record.started.value)
-    said = answer.said_at
-    if answer.phases_epoch is not None:
-        said = datetime.fromtimestamp(answer.phases_epoch, start.tzinfo)
-    if said is None:
-        return
-    slack = CLOCK_SECONDS if said.tzinfo is not None else _ZONE_SECONDS
-    late = (said.replace(tzinfo=said.tzinfo or start.tzinfo) - start).total_seconds()
-    if not -slack <= late <= (record.duration_seconds or 0.0) + slack:
-        yield f"its report says {said:%Y-%m-%dT%H:%M:%SZ}, {abs(late):,.0f} s off its start"
 
 
 def _after_one_that_is_gone(view: View, stored: Stored) -> Iterator[str]:
@@ -347,43 +288,34 @@ def _after_one_that_is_gone(view: View, stored: Stored) -> Iterator[str]:
     record, made = stored.record, view.once(_made)
     if not is_planned(record) or view.damage:
         return
-    *place, iteration = _place(view, record)
+    place, iteration = (*record.cell, view.reviewed.slot(record)[0]), record.iteration
     for attempt in range(1, record.plan.attempt):
         if (*place, iteration, record.repeat_of, attempt) not in made:
             yield f"attempt {attempt} is missing"
-    first, before = (*place, 1), (*place, iteration - 1)
     is_shared = len(view.reviewed.machines) > 1 and not view.reviewed.replicated
-    in_order = record.plan.order != "random" and not is_shared
-    if in_order and iteration > 1 and first in made and before not in made:
+    in_order = record.plan.order != "random" and not is_shared and iteration > 1
+    if in_order and (*place, 1) in made and (*place, iteration - 1) not in made:
         yield f"iteration {iteration - 1} has none"
-
-
-def _place(view: View, record: Record) -> tuple[Any, ...]:
-    """Which run of the campaign a record is of: its cell, machine where each repeats the cell, and iteration."""
-    return *record.cell, *view.reviewed.slot(record)
 
 
 def _made(view: View) -> Collection[tuple[Any, ...]]:
     """Runs that have a record, and their attempts."""
     made: set[tuple[Any, ...]] = set()
     for record in view.campaign.records:
-        place = _place(view, record)
+        place = *record.cell, *view.reviewed.slot(record)
         made |= {place, (*place, record.repeat_of, record.plan.attempt)}
     return made
 
 
-def time_consistency(view: View) -> Iterator[Finding]:
-    """Runs whose times contradict each other, and records that were committed once and are gone, or say something else.
-    Nobody has to touch one: a quarantine takes it out in sight. Who imports results again may get other names."""
-    yield from ask(view, "time-consistency", TIMES)
+def _in_no_zone(view: View) -> list[Case]:
+    """The runs whose time zone is unknown, beside others whose zone is known."""
     unknown = [run for run in view.happened if run.record.started.zone == "unknown"]
-    if len(unknown) < len(view.happened):
-        yield from view.tell(
-            "time-consistency",
-            "warning",
-            "The time zone of {} is unknown, and that of the others is UTC, so their order is unknown",
-            [(run, "") for run in unknown],
-        )
+    return [(run, "") for run in unknown if len(unknown) < len(view.happened)]
+
+
+def touched_records(view: View) -> Iterator[Finding]:
+    """Records that were committed once and are gone, or say something else. Nobody has to touch one: a quarantine takes
+    it out in sight. Who imports results again may get other names."""
     if not any(is_planned(run.record) for run in view.runs):
         return
     for names, is_so in (
@@ -396,7 +328,7 @@ def time_consistency(view: View) -> Iterator[Finding]:
                 "time-consistency",
                 "error",
                 f"{counted(len(records), 'record')}, such as {records[0]}, {is_so} after being committed.",
-                cells=[label(cell) for cell in view.recorded],
+                cells=view.recorded,
                 files=records,
                 what=f"records that were {is_so}",
             )
@@ -405,67 +337,64 @@ def time_consistency(view: View) -> Iterator[Finding]:
 CHECKS = (
     Check(
         "duplicate-iteration",
-        "meaning",
-        ("error",),
         "Duplicate iterations?",
+        ("error",),
         duplicate_iteration,
         remedy="Quarantine the starts that were given up, with the reason.",
     ),
     Check(
         "missing-cell",
-        "meaning",
-        ("warning",),
         "Was every declared cell run?",
+        ("warning",),
         missing_cell,
         remedy="Run sparkpub collect again, or take the cell out of the matrix (exclude:).",
     ),
     Check(
         "unbalanced",
-        "meaning",
-        ("warning",),
         "Has every cell the declared number of runs?",
+        ("warning",),
         unbalanced,
         remedy="Measure what is missing (sparkpub collect), or say in campaign.json why it ended (ended:).",
+        imported=ASK,
     ),
     Check(
         "time-consistency",
-        "meaning",
-        ("error", "warning"),
         "Are the times of the runs possible?",
-        time_consistency,
-        (
-            AskedOfRun(_other_clock, "has|have impossible times", "error"),
-            AskedOfRun(
-                _after_one_that_is_gone,
-                "follows|follow a run without a record: it was deleted, or never committed",
+        ("error", "warning"),
+        touched_records,
+        asked=(
+            Asked("had impossible times", Breaks(WALL), "error"),
+            Asked(
+                "followed a run without a record: it was deleted, or never committed",
+                each(_after_one_that_is_gone),
                 "error",
             ),
+            Asked(
+                "began in a time zone that is unknown, and the others in UTC, so their order is unknown",
+                _in_no_zone,
+            ),
         ),
-        thresholds=(CLOCK_SECONDS, REPORT),
         remedy="Restore deleted and changed records from git; where clocks differ, synchronise them and re-run.",
+        imported=ASK,
     ),
     Check(
         "not-as-requested",
-        "meaning",
-        ("error", "warning", "info"),
         "Did the runs follow the matrix?",
         asked=(
-            AskedOfRun(_declared_otherwise, "differs|differ from the matrix", "error"),
-            AskedOfRun(_done_otherwise, "did other work than asked for", "error"),
-            AskedOfRun(
-                _of_another_tokenizer,
-                "was|were sent prompts that another model's tokenizer cut, so they are longer or shorter than their "
-                "loads say",
+            Asked("differed from the matrix", each(_declared_otherwise), "error"),
+            Asked("did other work than asked for", each(_done_otherwise), "error"),
+            Asked(
+                "got prompts that another model's tokenizer cut, so they are longer or shorter than their loads say",
+                each(_of_another_tokenizer),
                 "info",
             ),
-            AskedOfRun(
-                _on_the_processor,
+            Asked(
                 "left the GPU idle",
+                each(_on_the_processor),
                 remedy="Have llama.cpp put the layers on the GPU (-ngl 99), or say that the processor was measured.",
             ),
         ),
-        thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE, CHANCE_ERRORS),
         remedy="Re-run with the matrix as it was committed, or declare another campaign.",
-        of_others="Read the figures as of the load that the report shows, and name it so in the import.",
+        imported="Read the figures as of the load that the report shows, and name it so in the import.",
     ),
 )

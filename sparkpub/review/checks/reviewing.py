@@ -3,7 +3,6 @@
 Tables need `what_counts` alone: whether each run happened. What the figures mean is asked after that.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,24 +14,12 @@ from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import covers, idle_acknowledgements
 from sparkpub.review.checks.copies import Recorded, dependent, recorded
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
-from sparkpub.review.checks.foreign import foreign_files
-from sparkpub.review.checks.happened import damaged
+from sparkpub.review.checks.happened import damaged, foreign_files
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 
-_AGAIN = re.compile(r"\b[Mm]easure|re-run")
-"""Advice that only who measured can follow."""
-_TELL = (
-    "Ask whoever published it, leave the runs out (sparkpub quarantine), or say in campaign.json why they stand "
-    "(acknowledged:)."
-)
-_NAMES: dict[Severity, str] = {
-    "error": "error",
-    "warning": "warning",
-    "info": "note",
-}
 _TO_BE_MENDED = frozenset({"schema", "checksum", "foreign-file"})
 
 
@@ -80,24 +67,24 @@ class Review(ReviewedDataset):
 
     def only(self, campaign: str) -> "Review":
         """The same of one campaign: what was found by looking at the others, too."""
-        campaigns = {
-            name: found for name, found in self.campaigns.items() if name == campaign
-        }
+        campaigns = {}
+        if campaign in self.campaigns:
+            campaigns[campaign] = self.campaigns[campaign]
         findings = (item for item in self.findings if item.campaign == campaign)
         return Review(self.dataset.only(campaign), campaigns, tuple(findings))
 
     def voiding(self, campaign: str) -> tuple[Finding, ...]:
         """A campaign's errors of meaning, and those about runs that count: claims about the world that rest on their
         cells are void, and an acknowledgement does not mend that."""
-        return tuple(
-            item
-            for item in self.findings
-            if (item.campaign, item.severity) == (campaign, "error")
-            and (
-                (kind := CHECKS[item.check].kind) == "meaning"
-                or (kind == "happened" and not self.excluded.keys() >= {*item.runs})
-            )
-        )
+        found = []
+        for item in self.findings:
+            if (item.campaign, item.severity) != (campaign, "error"):
+                continue
+            kind = CHECKS[item.check].kind
+            is_of_counted = not self.excluded.keys() >= {*item.runs}
+            if kind == "meaning" or (kind == "happened" and is_of_counted):
+                found.append(item)
+        return tuple(found)
 
 
 def what_counts(dataset: Dataset) -> ReviewedDataset:
@@ -118,10 +105,10 @@ def review(dataset: Dataset) -> Review:
     for name in dataset.campaigns:
         view, found = _happened(dataset, name)
         for check in CHECKS.values():
-            if check.kind != "happened":
+            if check.kind == "happened":
+                found += check.ask(view, check.asked_later)
+            else:
                 found += check.run(view)
-            elif check.of_what_counts is not None:
-                found += check.of_what_counts(view)
         findings += found
         campaigns[name] = view.reviewed
         kept += recorded(view)
@@ -146,20 +133,22 @@ def _happened(dataset: Dataset, name: str) -> tuple[View, list[Finding]]:
         for finding in check.run(first) if check.kind == "happened" else ():
             findings.append(finding)
             if finding.severity == "error" or check.name == "exit-status":
+                details = finding.evidence.get("details", {})
                 for run in finding.runs:
-                    out.setdefault(run, f"{check.name}: {finding.message}")
+                    why = details.get(run, finding.message)
+                    out.setdefault(run, f"{check.name}: {why}")
     return View(data, out, damage, first.evidence), findings
 
 
 def _with_remedy(finding: Finding, dataset: Dataset) -> Finding:
-    """An error or a warning with what its check advises, where it has no advice of its own. What others published, no
-    reader can measure again: advice how to read them stands there instead."""
-    check, remedy = CHECKS[finding.check], finding.remedy
-    if finding.severity != "info":
-        remedy = remedy or check.remedy
-    data = dataset.campaigns.get(finding.campaign)
-    if data is not None and data.published and _AGAIN.search(remedy):
-        remedy = check.of_others or _TELL
+    """An error or a warning with its own advice, else with that of its check; of results that others published, with
+    what can be done without measuring again."""
+    if finding.severity == "info":
+        return finding
+    check, data = CHECKS[finding.check], dataset.campaigns.get(finding.campaign)
+    remedy = finding.remedy or check.remedy
+    if data is not None and data.published:
+        remedy = check.imported or remedy
     return replace(finding, remedy=remedy)
 
 
@@ -176,12 +165,12 @@ def as_text(
     the reasons for which they are acknowledged."""
     shown = SEVERITIES if verbose else SEVERITIES[: SEVERITIES.index(least) + 1]
     counts: list[str] = []
-    for severity, name in _NAMES.items():
+    for severity in SEVERITIES:
         found = [item for item in review.findings if item.severity == severity]
-        counts.append(counted(len(found), name))
+        counts.append(counted(len(found), severity.replace("info", "note")))
         for finding in found if severity in shown else ():
             yield from _lines(review, finding, verbose=verbose)
-    is_all = {finding.severity for finding in review.findings} <= {*shown}
+    is_all = all(finding.severity in shown for finding in review.findings)
     runs = counted(len(review.dataset.runs), "run")
     told = f"{runs}, {len(review.excluded)} excluded: {', '.join(counts)}"
     yield told if is_all else f"{told} (--verbose shows all)"

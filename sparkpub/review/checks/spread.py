@@ -11,25 +11,18 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from operator import itemgetter
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparkpub.plan.requested import load_of
 from sparkpub.record.metrics import TIMED_UNITS, Metric
-from sparkpub.review.checks.check import Check
+from sparkpub.record.record import Record, metric_of
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Asked, Check
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.view import (
-    CellMetric,
-    View,
-    about_cells,
-    about_metrics,
-    floor,
-    ids,
-    label,
-    listed,
-)
+from sparkpub.review.checks.view import Case, CellMetric, View, ids, in_words, label
 from sparkpub.review.grouping import grouped
 from sparkpub.review.physics import THROUGHPUT
 from sparkpub.review.reviewed import Cell
@@ -38,6 +31,7 @@ from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
     POOR_VARIATION_PERCENT,
     holm,
+    t_quantile,
 )
 from sparkpub.review.statistics.series import (
     beyond_three_sigma,
@@ -77,19 +71,13 @@ DRIFT_ALPHA = Threshold(
     "Probability of a false finding of a trend (Mann-Kendall, Holm), or of first runs that stand out (binomial test, "
     "Holm), in a clean campaign.",
 )
-EARLIER_SHARE = Threshold(
-    "earlier share",
-    order.EARLIER_SHARE,
-    "Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they "
-    "alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four "
-    "complete rounds or more.",
-)
-FEW_SWITCHES = Threshold(
-    "few switches",
-    order.FEW_SWITCHES,
-    "Environments also ran in blocks if a random order would change from one to the other as seldom with less than "
-    "this probability.",
-)
+EARLIER_SHARE = order.EARLIER_SHARE
+"""Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they
+alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four
+complete rounds or more."""
+FEW_SWITCHES = order.FEW_SWITCHES
+"""Environments also ran in blocks if a random order would change from one to the other as seldom with less than this
+probability."""
 USERS_SHARE = Threshold(
     "users share",
     0.05,
@@ -101,6 +89,20 @@ RESTATED = Threshold(
     0.9999,
     "Two metrics are one measurement where one explains this share of how the other varies from run to run.",
 )
+APART_SHARE = Threshold(
+    "apart share",
+    0.4,
+    "Standard deviation of a run's repetitions, as a share of their mean, from which that says nothing if its 95 % "
+    "interval begins at zero, as it does with three repetitions and 40 %. Of 1,900 rates of llama-benchy on a DGX "
+    "Spark, 30 have more.",
+)
+FLOORS = {
+    "GiB": 0.1,  # page cache and allocators vary by some tens of MiB between runs
+    "ms": 0.05,  # the resolution of clocks and schedulers on a busy machine
+    "J": 20.0,  # counters are read a few milliseconds early or late, at up to 700 W
+    "s": 0.5,  # start-up times, which are read from log lines
+}
+"""The smallest change that can matter, by unit: near zero every relative change is large."""
 RESTATED_RUNS = 8
 """Fewer runs of a workload show nothing of it."""
 MANY_RUNS = 20
@@ -131,15 +133,14 @@ def restated(view: View) -> list[Restated]:
             continue
         values = rows.pivot(index="run", columns="metric", values="value")
         values = values.reindex(index=runs["run"], columns=list(view.results))
-        cells = [runs[each].to_numpy() for each in ("model", "environment")]
+        cells = [runs[axis].to_numpy() for axis in ("model", "environment")]
         changes = values.groupby(cells).diff()
-        alike = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
-        for x, y in values.columns.to_numpy()[
-            np.argwhere(np.triu(alike >= RESTATED, 1))
-        ]:
+        explained = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
+        for pair in np.argwhere(np.triu(explained >= RESTATED, 1)):
+            x, y = values.columns[pair]
             both = values[[x, y]].dropna()
-            line = np.polyfit(both[x], both[y], 1).tolist()
-            found.append(Restated(str(workload), x, y, len(both), *line))
+            slope, intercept = np.polyfit(both[x], both[y], 1).tolist()
+            found.append(Restated(str(workload), x, y, len(both), slope, intercept))
     return found
 
 
@@ -166,11 +167,11 @@ def dependent_metrics(view: View) -> Iterator[Finding]:
             f"{y.label} and {x.label} are one measurement, not two: over {pair.runs} runs of {pair.workload}, "
             f"{y.label} = {pair.slope:.4f} × {x.label} + {pair.intercept:.3f} {y.unit}. A statement about one only "
             "restates the other."
-        )
-        text = text.replace("+ -", "\N{MINUS SIGN} ")
-        cells = [label(cell) for cell in view.ran if cell[2] == pair.workload]
+        ).replace("+ -", "\N{MINUS SIGN} ")
+        cells = [run.record.cell for run in view.happened]
+        of_both = [cell for cell in cells if cell[2] == pair.workload]
         yield view.finding(
-            "dependent-metrics", "warning", text, cells=cells, x=pair.x, y=pair.y
+            "dependent-metrics", "warning", text, cells=of_both, x=pair.x, y=pair.y
         )
 
 
@@ -191,14 +192,14 @@ def severity_of(view: View, names: Iterable[str]) -> Severity:
 def matters(view: View, name: str, mean: float, change: float) -> bool:
     """Whether a change of a metric is large enough to matter: beside the equivalence margin of a mean, and at all."""
     margin = view.campaign.margin_percent / 100 * abs(mean)
-    least = max(MATERIAL_SHARE_OF_MARGIN * margin, floor(view.metrics[name]))
-    return abs(change) >= least
+    floor = FLOORS.get(view.metrics[name].unit, 0.0)
+    return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor)
 
 
 def series(view: View) -> Mapping[CellMetric, tuple[float, ...]]:
     """The figures of the runs that count, of each result that restates no other."""
     again = {pair.y for pair in view.once(restated)}
-    return {key: each for key, each in view.figures.items() if key[1] not in again}
+    return {key: values for key, values in view.figures.items() if key[1] not in again}
 
 
 def _tell(
@@ -210,17 +211,13 @@ def _tell(
 ) -> Iterator[Finding]:
     """A figure that was found of metrics of cells: a finding for each thing that they hang on, told by the row of the
     highest, with all of them as evidence."""
-    for alike in grouped(found, lambda key: cause(view, key[1])).values():
-        cell, name = max(alike, key=lambda key: found[key])
-        cells, names = zip(*alike, strict=True)
-        yield view.concerning(
-            check,
-            severity_of(view, names),
-            say(view.cells[cell, name], view.metrics[name]),
-            cells,
-            names,
-            **{figure: {label(key[0]): found[key] for key in alike}},
-        )
+    for keys in grouped(found, lambda key: cause(view, key[1])).values():
+        first = max(keys, key=lambda key: found[key])
+        cells, names = zip(*keys, strict=True)
+        text = say(view.cells[first], view.metrics[first[1]])
+        values = {label(key[0]): found[key] for key in keys}
+        severity = severity_of(view, names)
+        yield view.concerning(check, severity, text, cells, names, **{figure: values})
 
 
 # -- outliers ----------------------------------------------------------------------------------------------------
@@ -238,22 +235,24 @@ def outlier(view: View) -> Iterator[Finding]:
             said[view.cells[key].runs[place]][metric.name] = (
                 f"{metric.within_sentence} {metric.format(values[place])} (the other {len(rest)} runs {others})"
             )
-    runs = {run.run_id: run for run in view.happened}
+
+    def causes(run: Stored) -> frozenset[str]:
+        return frozenset(cause(view, name) for name in said[run.run_id])
+
+    odd = [run for run in view.happened if run.run_id in said]
     # What is odd in the same things has one cause.
-    for alike in grouped(
-        said, lambda run: frozenset(cause(view, name) for name in said[run])
-    ).values():
-        names = list(dict.fromkeys(name for run in alike for name in said[run]))
+    for runs in grouped(odd, causes).values():
+        names = list(dict.fromkeys(name for run in runs for name in said[run.run_id]))
         yield from view.tell(
             "outlier",
             severity_of(view, names),
-            "{} stands|stand apart from the others",
-            [(runs[run], "; ".join(said[run].values())) for run in alike],
-            **about_metrics(names),
+            "{} stood apart from the others",
+            [(run, "; ".join(said[run.run_id].values())) for run in runs],
+            metrics=names,
         )
 
 
-def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
+def outlying(view: View) -> dict[CellMetric, list[int]]:
     """(cell, metric) to the places of its outliers among the runs that count; a cold first run is told as such."""
     varied = {key: each for key, each in series(view).items() if len(set(each)) > 1}
     found = {}
@@ -267,7 +266,7 @@ def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
             at for at in flagged if matters(view, key[1], middle, values[at] - middle)
         ]
         if odd and (odd != [0] or key not in view.once(cold)):
-            found[key] = tuple(odd)
+            found[key] = odd
     return found
 
 
@@ -277,23 +276,19 @@ def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
 def cold(view: View) -> Mapping[CellMetric, Finding]:
     """First runs that stand out in their cells, over all cells or over those of an environment, whichever shows it
     better: the metrics of cells, with what is said of them."""
-    known = {key: each for key, each in series(view).items() if len(each) > 2}
+    known = {key: values for key, values in series(view).items() if len(values) > 2}
     groups: dict[tuple[str, str], list[CellMetric]] = defaultdict(list)
     for cell, name in known:
-        for where in ("all environments", cell[1]):
-            groups[name, where].append((cell, name))
+        groups[name, "all environments"].append((cell, name))
+        groups[name, cell[1]].append((cell, name))
     tests = [first_run_p([known[key] for key in keys]) for keys in groups.values()]
-    clear = [
-        (p, *about)
-        for p, about in zip(holm(tests), groups, strict=True)
-        if p is not None and p < DRIFT_ALPHA
-    ]
     found: dict[CellMetric, Finding] = {}
-    for p, name, where in sorted(clear, key=itemgetter(0)):
-        keys, metric = groups[name, where], view.metrics[name]
-        blocks = [known[key] for key in keys]
+    clearest = sorted(zip(holm(tests), groups.items(), strict=True), key=itemgetter(0))
+    for p, ((name, where), keys) in clearest:
+        metric, blocks = view.metrics[name], [known[key] for key in keys]
         apart = fmean(values[0] - fmean(values[1:]) for values in blocks)
-        if found.keys() & keys or not matters(view, name, fmean(chain(*blocks)), apart):
+        is_clear = p is not None and p < DRIFT_ALPHA and not found.keys() & keys
+        if not is_clear or not matters(view, name, fmean(chain(*blocks)), apart):
             continue
         text = (
             f"The first run of {len(keys)} cells of {where} has {metric.format(abs(apart))} "
@@ -304,8 +299,8 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
             "drift",
             "warning",
             text,
-            cells=[label(cell) for cell, _ in keys],
-            metric=name,
+            cells=[cell for cell, _ in keys],
+            metrics=[name],
             runs=[view.cells[key].runs[0] for key in keys],
             p_adjusted=p,
         )
@@ -329,20 +324,21 @@ def moved(view: View) -> Mapping[CellMetric, float]:
 
 def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, then first runs that stand out."""
+    found = view.once(moved)
 
     def say(row: Any, metric: Metric) -> str:
         change = row.trend_slope * (row.n - 1)
         text = (
             f"{metric.label} of {label(row.cell)} {'rises' if change > 0 else 'falls'} by about "
             f"{metric.format(abs(change))} from the first of {row.n} runs to the last (Mann-Kendall, corrected "
-            f"p = {view.once(moved)[row.cell, row.metric]:.2g}), so its mean depends on how long one measures."
+            f"p = {found[row.cell, row.metric]:.2g}), so its mean depends on how long one measures."
         )
         if row.n_effective < MINIMUM_RUNS:
             text += f" Each run resembles the one before: {row.n} are worth {row.n_effective:.0f} independent ones."
         return text
 
-    moves = {key: -p for key, p in view.once(moved).items()}
-    yield from _tell(view, "drift", "p_adjusted", moves, say)
+    clearest = {key: -p for key, p in found.items()}
+    yield from _tell(view, "drift", "p_adjusted", clearest, say)
     yield from {id(told): told for told in view.once(cold).values()}.values()
 
 
@@ -367,27 +363,27 @@ def order_confound(view: View) -> Iterator[Finding]:
             for side in (row.baseline, row.candidate)
         ]
         yield view.concerning("order-confound", "error", text, cells)
-    yield from _out_of_order(view)
 
 
-def _out_of_order(view: View) -> Iterator[Finding]:
+def _out_of_order(view: View) -> list[Case]:
     """Runs that began before runs which stand earlier in the plan. Retries and repeats have no place of their own."""
     slots = {
         (*run.record.cell, run.record.iteration): run for run in reversed(view.runs)
     }
-    places = [
+    planned = [
         (run.record.started.value, run.record.plan.position, run)
         for run in slots.values()
         if run.record.plan.attempt == 1 and run.record.repeat_of is None
     ]
-    early, latest = [], math.inf
     # Short runs may begin in the same second.
-    for _, position, run in sorted(places, key=itemgetter(0, 1), reverse=True):
-        if position > latest:
-            early.append((run, ""))
-        latest = min(latest, position)
-    text = "{} began before runs that the plan puts earlier, so drift may affect the comparisons"
-    yield from view.tell("order-confound", "warning", text, early[::-1])
+    planned.sort(key=itemgetter(0, 1))
+    places = [position for _, position, _ in planned]
+    earliest = np.minimum.accumulate(places[::-1] or [0])[::-1]
+    return [
+        (run, "")
+        for (_, position, run), least in zip(planned, earliest, strict=False)
+        if position > least
+    ]
 
 
 # -- variation and number of runs --------------------------------------------------------------------------------
@@ -399,7 +395,7 @@ def high_variation(view: View) -> Iterator[Finding]:
         key: row.cv_percent
         for key, row in view.cells.items()
         if (row.cv_percent or 0.0) > HIGH_VARIATION_PERCENT
-        and row.sd >= floor(view.metrics[row.metric])
+        and row.sd >= FLOORS.get(row.unit, 0.0)
         and not _is_explained(view, *key)
     }
     return _tell(
@@ -417,9 +413,7 @@ def high_variation(view: View) -> Iterator[Finding]:
 def _is_explained(view: View, cell: Cell, name: str) -> bool:
     """Whether a metric varies because of what another finding tells: outliers, a first run or a trend."""
     root = cell, root_of(view, name)
-    odd = view.once(outlying).get(root, ())
-    if root in view.once(cold):
-        odd = (0, *odd)
+    odd = view.once(outlying).get(root, []) + [0] * (root in view.once(cold))
     rest = np.delete(view.figures[cell, name], odd)
     limit = HIGH_VARIATION_PERCENT / 100 * abs(rest.mean())
     is_steady = len(rest) > 1 and bool(rest.std(ddof=1) <= limit)
@@ -432,17 +426,59 @@ def small_sample(view: View) -> Iterator[Finding]:
         cell: runs for cell, runs in view.counted.items() if 0 < len(runs) < LEAST_RUNS
     }
     if small:
-        names = listed([label(cell) for cell in small], "cells")
-        have = "has" if len(small) == 1 else "have"
+        text = f"Fewer than {LEAST_RUNS:g} runs, so how far runs differ is not known: {in_words(small)}."
+        runs = [run for some in small.values() for run in ids(some)]
         fewest = min(map(len, small.values()))
         yield view.finding(
-            "small-sample",
-            "warning",
-            f"{names} {have} fewer than {LEAST_RUNS:g} runs: how far runs differ is not known.",
-            **about_cells(small),
-            n=fewest,
-            runs=[run for some in small.values() for run in ids(some)],
+            "small-sample", "warning", text, cells=small, n=fewest, runs=runs
         )
+
+
+def apart_inside(record: Record) -> dict[str, str]:
+    """The times and rates of a run whose repetitions lie so far apart that their mean says nothing: its 95 % interval
+    begins at zero, where it is known of how many it is. Each in words."""
+    load = load_of(record)
+    # Requests sent together wait for each other, and those of a data set differ: they repeat nothing.
+    are_alike = load.at_once == 1 and load.dataset is None
+    found = {}
+    for name in (*record.samples, *record.spreads):
+        metric = metric_of(name, record.metrics[name])
+        mean, deviation, number = _of_repetitions(record, name)
+        is_timed = metric.unit in TIMED_UNITS and bool(mean)
+        if not is_timed or (metric.distribution and not are_alike):
+            continue
+        share, over, least = deviation / abs(mean), "", float(APART_SHARE)
+        if number is not None:
+            over = f" over {number}"
+            least = max(least, math.sqrt(number) / t_quantile(0.975, number - 1))
+        if share >= least:
+            figure = f"{metric.format(mean)} ± {metric.format(deviation)}"
+            found[name] = (
+                f"{metric.within_sentence} {figure} ({100 * share:.0f} %{over})"
+            )
+    return found
+
+
+def _of_repetitions(record: Record, name: str) -> tuple[float, float, int | None]:
+    """Mean, standard deviation by n - 1 and number of a metric's repetitions, as far as they are known."""
+    if name not in record.spreads:
+        values = record.samples[name]
+        deviation = stdev(values) if len(values) > 1 else 0.0
+        return fmean(values), deviation, len(values)
+    spread = record.spreads[name]
+    deviation, n = spread.deviation, spread.repetitions
+    if spread.divisor == "n" and n is not None and n > 1:
+        deviation *= math.sqrt(n / (n - 1))
+    return record.metrics[name].value or 0.0, deviation, n
+
+
+def repetitions(view: View) -> Iterator[Finding]:
+    """Runs whose repetitions lie so far apart that their mean says nothing."""
+    found = {run: apart_inside(run.record) for run in view.happened}
+    cases = [(run, "; ".join(names.values())) for run, names in found.items() if names]
+    text = "{} had repetitions too far apart for a mean, which are not ranked"
+    names = list(chain(*found.values()))
+    yield from view.tell("repetitions", "warning", text, cases, metrics=names)
 
 
 # -- users -------------------------------------------------------------------------------------------------------
@@ -451,19 +487,18 @@ def small_sample(view: View) -> Iterator[Finding]:
 def users_scaling(view: View) -> Iterator[Finding]:
     """Cells that differ in the number of users alone, and in which these get more than as many times one user, whatever
     both figures spread: a server that works for several does not do more for each of them."""
-    alike: dict[Hashable, dict[int, Any]] = defaultdict(dict)
+    sweeps: dict[Hashable, dict[int, Any]] = defaultdict(dict)
     for (cell, name), row in view.cells.items():
         load = load_of(view.counted[cell][0].record)
         if name == THROUGHPUT and load.at_once is not None:
             others = replace(load, at_once=None, in_flight=None, named="")
-            alike[cell[0], cell[1], others].setdefault(load.at_once, row)
-    found = []
-    for by_users in alike.values():
-        for users, row in by_users.items() if 1 in by_users else ():
-            one = by_users[1]
-            most = (1 + USERS_SHARE) * (one.mean + _spread(view, one))
-            if row.mean - _spread(view, row) > users * most:
-                found.append((row.mean / one.mean / users, users, row, one))
+            sweeps[cell[0], cell[1], others].setdefault(load.at_once, row)
+    found = [
+        (row.mean / by_users[1].mean / users, users, row, by_users[1])
+        for by_users in sweeps.values()
+        for users, row in by_users.items()
+        if 1 in by_users and _beats(view, users, row, by_users[1])
+    ]
     if found:
         _, users, row, one = max(found, key=itemgetter(0))
         text = (
@@ -475,78 +510,85 @@ def users_scaling(view: View) -> Iterator[Finding]:
         yield view.concerning("users-scaling", severity, text, cells, [THROUGHPUT])
 
 
-def _spread(view: View, row: Any) -> float:
-    """The standard deviation between runs, else between the repetitions of the one."""
-    spread = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
-    return row.sd if row.sd is not None else spread.deviation if spread else 0.0
+def _beats(view: View, users: int, row: Any, one: Any) -> bool:
+    """Whether users get more than as many times one user, beyond how far the runs of both lie apart, or the repetitions
+    of the only run."""
+
+    def spread(row: Any) -> float:
+        inside = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
+        between = 0.0 if inside is None else inside.deviation
+        return float(between if row.sd is None else row.sd)
+
+    most = users * (1 + USERS_SHARE) * (one.mean + spread(one))
+    return bool(row.mean - spread(row) > most)
 
 
 CHECKS = (
     Check(
         "dependent-metrics",
-        "meaning",
-        ("warning",),
         "Is each metric an independent measurement?",
+        ("warning",),
         dependent_metrics,
-        thresholds=(RESTATED,),
         remedy="Report one of them.",
     ),
     Check(
         "drift",
-        "meaning",
-        ("warning", "info"),
         "Do results drift with the order of the runs?",
+        ("warning", "info"),
         drifts,
-        thresholds=(DRIFT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
         remedy="Warm up longer, or pause until the machine is as before (gates:), and re-run.",
-        of_others="Read the mean as one of these runs in this order.",
+        imported="Read the mean as one of these runs in this order.",
     ),
     Check(
         "order-confound",
-        "meaning",
-        ("error", "warning"),
         "Did the environments alternate?",
+        ("error",),
         order_confound,
-        thresholds=(EARLIER_SHARE, FEW_SWITCHES),
+        (
+            Asked(
+                "began before runs that the plan puts earlier, so drift may affect the comparisons",
+                _out_of_order,
+            ),
+        ),
         remedy="Measure again with order: interleaved.",
-        of_others="Read such a difference as one between two times, too.",
+        imported="Read such a difference as one between two times, too.",
     ),
     Check(
         "outlier",
-        "meaning",
-        ("warning", "info"),
         "Any outliers?",
+        ("warning", "info"),
         outlier,
-        thresholds=(OUTLIER_ALPHA, MANY_OUTLIERS_PERCENT, MATERIAL_SHARE_OF_MARGIN),
         remedy="Look for the cause in the log; exclude a run only for a cause that you can name (sparkpub quarantine).",
     ),
     Check(
         "high-variation",
-        "meaning",
-        ("warning", "info"),
         "Do runs vary by less than 5 %?",
+        ("warning", "info"),
         high_variation,
-        thresholds=(HIGH_VARIATION_PERCENT,),
         remedy="Make each run longer (more requests), or measure more runs.",
-        of_others="Read it with its spread, and not as one figure.",
+        imported="Read it with its spread, and not as one figure.",
     ),
     Check(
         "small-sample",
-        "meaning",
-        ("warning",),
         "Is the sample large enough?",
+        ("warning",),
         small_sample,
-        thresholds=(LEAST_RUNS,),
         remedy=f"Measure each at least {LEAST_RUNS:g} times.",
-        of_others="Read no order into figures within 5 % of each other.",
+        imported="Read no order into figures within 5 % of each other.",
+    ),
+    Check(
+        "repetitions",
+        "Do the repetitions inside a run agree?",
+        ("warning",),
+        repetitions,
+        remedy="Measure more repetitions, or longer prompts and answers.",
+        imported="Read the figures of longer prompts and answers.",
     ),
     Check(
         "users-scaling",
-        "meaning",
-        ("warning", "info"),
         "Do several users get no more than as many times one user?",
+        ("warning", "info"),
         users_scaling,
-        thresholds=(USERS_SHARE,),
         remedy="Look at clocks and temperature of the single user, and read it as a lower bound.",
     ),
 )

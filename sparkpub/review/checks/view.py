@@ -1,7 +1,6 @@
 """A campaign as the checks see it: runs by cell in order of time, series of figures, and how findings are worded."""
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,34 +10,30 @@ import pandas as pd
 
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import listed as every_one_of
 from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.tables import cells, comparisons
 from sparkpub.review.tables.column import TableRow, rows
 
-FLOORS = {
-    "GiB": 0.1,  # page cache and allocators vary by some tens of MiB between runs
-    "ms": 0.05,  # the resolution of clocks and schedulers on a busy machine
-    "J": 20.0,  # counters are read a few milliseconds early or late, at up to 700 W
-    "s": 0.5,  # start-up times, which are read from log lines
-}
-"""Metrics near zero are judged on an absolute floor, by unit."""
-
 Made = TypeVar("Made")
-
 LISTED_NAMES = 3
 """Longer lists are a number."""
-
 Case = tuple[Stored, str]
 """A run, and what is wrong with it in words."""
 CellMetric = tuple[Cell, str]
 """A metric of a cell, by name."""
-_EITHER = re.compile(r"(\w+)\|(\w+)")
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
+
+
+def is_planned(record: Record) -> bool:
+    """Whether we planned a run, and did not import it."""
+    return record.plan.order != "as-published"
 
 
 def label(cell: Cell) -> str:
@@ -83,19 +78,15 @@ class View:
         return self.reviewed.recorded
 
     @property
-    def ran(self) -> Mapping[Cell, tuple[Stored, ...]]:
-        """Runs that happened properly, further records of one iteration included: what the machine did."""
-        return self.reviewed.ran
-
-    @property
     def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """The runs that enter the figures, by cell."""
         return self.reviewed.counted
 
     @cached_property
     def happened(self) -> tuple[Stored, ...]:
-        """The runs of `ran`, cell by cell."""
-        return tuple(stored for runs in self.ran.values() for stored in runs)
+        """Runs that happened properly, cell by cell, further records of one iteration included: what the machine
+        did."""
+        return tuple(run for runs in self.reviewed.ran.values() for run in runs)
 
     # -- figures -------------------------------------------------------------------------------------------------
 
@@ -108,17 +99,16 @@ class View:
     def results(self) -> tuple[str, ...]:
         """The metrics that a campaign is about: the primary ones, and one summary of each distribution over requests
         (the median, else the mean)."""
-        return tuple(
-            name for name, metric in self.metrics.items() if self._is_result(metric)
-        )
-
-    def _is_result(self, metric: Metric) -> bool:
-        if not metric.distribution:
-            return metric.role == "primary"
-        median = f"{metric.distribution}_p50_ms"
-        return metric.name == median or (
-            metric.summary == "mean" and median not in self.metrics
-        )
+        found = []
+        for name, metric in self.metrics.items():
+            is_result = metric.role == "primary"
+            if metric.distribution:
+                median = f"{metric.distribution}_p50_ms"
+                usual = "p50" if median in self.metrics else "mean"
+                is_result = metric.summary == usual
+            if is_result:
+                found.append(name)
+        return tuple(found)
 
     @cached_property
     def results_table(self) -> pd.DataFrame:
@@ -133,17 +123,15 @@ class View:
     @cached_property
     def cells(self) -> Mapping[CellMetric, TableRow]:
         """The rows of the table of cells, of the results."""
-        table = cells.cells(self.results_table, self._campaigns, resampled=False)
+        campaigns = {self.campaign.name: self.reviewed}
+        table = cells.cells(self.results_table, campaigns, resampled=False)
         return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property
     def comparisons(self) -> Sequence[TableRow]:
         """The rows of the table of comparisons, of the results."""
-        return rows(comparisons.comparisons(self.results_table, self._campaigns))
-
-    @property
-    def _campaigns(self) -> Mapping[str, ReviewedCampaign]:
-        return {self.campaign.name: self.reviewed}
+        campaigns = {self.campaign.name: self.reviewed}
+        return rows(comparisons.comparisons(self.results_table, campaigns))
 
     @cached_property
     def figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
@@ -151,11 +139,12 @@ class View:
         table = self.results_table
         about = ["model", "environment", "workload", "metric"]
         values = cells.levelled(table, about).tolist()
-        found: dict[CellMetric, list[float]] = defaultdict(list)
         axes = (table[name] for name in about)
-        for *cell, metric, value in zip(*axes, values, strict=True):
-            found[(cell[0], cell[1], cell[2]), metric].append(value)
-        return {key: tuple(each) for key, each in found.items()}
+        of_runs = grouped(zip(*axes, values, strict=True), lambda row: row[:-1])
+        return {
+            ((model, environment, workload), metric): tuple(row[-1] for row in found)
+            for (model, environment, workload, metric), found in of_runs.items()
+        }
 
     # -- findings ------------------------------------------------------------------------------------------------
 
@@ -165,28 +154,31 @@ class View:
         severity: Severity,
         message: str,
         *,
-        cell: Cell | None = None,
+        cells: Iterable[Cell] = (),
+        metrics: Iterable[str] = (),
         run: Stored | None = None,
         remedy: str = "",
         **evidence: Any,
     ) -> Finding:
-        """A finding of this campaign; a run brings its cell along. `remedy`: where it is not that of the check."""
-        where = cell if run is None else run.record.cell
+        """A finding of this campaign, of one run or of some cells: a run brings its cell along. `remedy`: where it is
+        not that of the check."""
+        of_run = [] if run is None else [run.record.cell]
+        places = [label(cell) for cell in dict.fromkeys([*of_run, *cells])]
+        names = list(dict.fromkeys(metrics))
+        if len(places) > 1:
+            evidence["cells"] = places
+        if names:
+            evidence |= {"metrics": names} if len(names) > 1 else {"metric": names[0]}
         return Finding(
             check,
             severity,
             self.campaign.name,
-            where and label(where),
+            places[0] if len(places) == 1 else None,
             None if run is None else run.run_id,
             _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message),
             evidence,
             remedy,
         )
-
-    def found(self, problems: Callable[["View", Stored], Iterable[str]]) -> list[Case]:
-        """The runs that happened and in which `problems` finds any, each with what it finds."""
-        told = [(run, "; ".join(problems(self, run))) for run in self.happened]
-        return [(run, detail) for run, detail in told if detail]
 
     def tell(
         self,
@@ -198,18 +190,19 @@ class View:
     ) -> Iterator[Finding]:
         """The same fault in several runs as one finding; none where there is no run.
 
-        `text` has `{}` in the place of words for the runs, and `has|have` where one run has and several have. What is
-        wrong with a run in particular follows it: `Iteration 4 of a/b/c started hot: 51 °C.`
+        `text` has `{}` in the place of words for the runs. What is wrong with a run in particular follows it:
+        `Iteration 4 of a/b/c started hot: 51 °C.`
         """
         if not cases:
             return
         (first, detail), several = cases[0], len(cases) > 1
         runs = [run for run, _ in cases]
         cells = list(dict.fromkeys(run.record.cell for run in runs))
-        about: dict[str, Any] = {"runs": ids(runs)} if several else {"run": first}
-        if several and (len(cells) == 1 or len(runs) < len(self.runs)):
-            about = about_cells(cells) | about
-        said = either(text, several=several).replace("{}", self.where(runs), 1)
+        about: dict[str, Any] = {"run": first}
+        if several:
+            is_whole = len(runs) == len(self.runs) and len(cells) > 1
+            about = {"runs": ids(runs), "cells": () if is_whole else cells}
+        said = text.replace("{}", self.where(runs), 1)
         if detail:
             about["details"] = {run.run_id: detail for run, detail in cases}
             example = f". For example {self.where([first])}" if several else ""
@@ -222,25 +215,25 @@ class View:
         check: str,
         severity: Severity,
         text: str,
-        cells: Sequence[Cell],
-        metrics: Sequence[str] = (),
+        cells: Iterable[Cell],
+        metrics: Iterable[str] = (),
         **evidence: Any,
     ) -> Finding:
-        """A finding that holds in several cases and is told by the clearest of them, with all cells and metrics that
+        """A finding that holds in several cells and is told by the clearest of them, with all cells and metrics that
         it concerns."""
-        places, names = list(dict.fromkeys(cells)), list(dict.fromkeys(metrics))
+        places = list(dict.fromkeys(cells))
+        names = list(dict.fromkeys(metrics))
         if max(len(places), len(names)) > 1:
             words = [self.metrics[name].within_sentence for name in names]
             what = f"for {listed(words, 'metrics')} " if words else ""
-            where = listed([label(cell) for cell in places], "cells")
-            text = f"{text} In all, this holds {what}in {where}."
-        about = about_cells(places) | about_metrics(names)
-        return self.finding(check, severity, text, **about, **evidence)
+            text += f" In all, this holds {what}in {in_words(places)}."
+        evidence |= {"cells": places, "metrics": names}
+        return self.finding(check, severity, text, **evidence)
 
     def where(self, runs: Sequence[Stored]) -> str:
         """Some runs in words: `iteration 4 of a/b/c`, `3 of 10 runs of a/b/c`, `30 runs of 5 cells`, `30 runs`."""
         cells = list(dict.fromkeys(run.record.cell for run in runs))
-        names = listed([label(cell) for cell in cells], "cells")
+        names = in_words(cells)
         if len(runs) == 1:
             return f"iteration {runs[0].record.iteration} of {names}"
         if len(runs) == len(self.runs):
@@ -251,11 +244,6 @@ class View:
         return f"{len(runs)} {among}runs of {names}"
 
 
-def either(text: str, *, several: bool) -> str:
-    """What is said of one run, or of several: of `has|have` the first or the second."""
-    return _EITHER.sub(r"\2" if several else r"\1", text)
-
-
 def listed(names: Sequence[str], what: str) -> str:
     """Up to three names, else their number: `a, b and c`, `12 cells`."""
     if len(names) > LISTED_NAMES:
@@ -263,33 +251,11 @@ def listed(names: Sequence[str], what: str) -> str:
     return every_one_of(names)
 
 
-def first_of(texts: Sequence[str], what: str) -> Sequence[str]:
-    """One line for several of a kind."""
-    if len(texts) < 2:
-        return texts
-    return [f"{len(texts)} {what}, the first: {texts[0]}"]
-
-
-def about_cells(cells: Iterable[Cell]) -> dict[str, Any]:
-    """Where a finding belongs: `cell` for one, `cells` in the evidence for several."""
-    places = list(cells)
-    if len(places) == 1:
-        return {"cell": places[0]}
-    return {"cells": [label(cell) for cell in places]}
-
-
-def about_metrics(names: Sequence[str]) -> dict[str, Any]:
-    """Evidence of what a finding is about: `metric` for one, `metrics` for several of one cause."""
-    if not names:
-        return {}
-    return {"metric": names[0]} if len(names) == 1 else {"metrics": list(names)}
-
-
-def floor(metric: Metric) -> float:
-    """The smallest change of a metric that can matter, in its unit: near zero every relative change is large."""
-    return FLOORS.get(metric.unit, 0.0)
+def in_words(cells: Iterable[Cell]) -> str:
+    """Up to three cells, else their number."""
+    return listed([label(cell) for cell in cells], "cells")
 
 
 def ids(runs: Iterable[Stored]) -> list[str]:
     """The run ids, for evidence."""
-    return [stored.record.run_id for stored in runs]
+    return [run.run_id for run in runs]

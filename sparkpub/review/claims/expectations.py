@@ -56,14 +56,22 @@ def read(claim: Claim, expect: Expect, units: Sequence[Question]) -> list[UnitVe
         pairs = zip(answers.items(), adjusted, strict=True)
         answers = {name: replace(found, value=p) for (name, found), p in pairs}
     chances = len(units) if claim.scope.startswith("any") else 1
+    if expect.equivalent_within_percent is None:
+        return [
+            UnitVerdict(
+                name, found, _decided(claim, expect, found, chances), _told(found)
+            )
+            for name, found in answers.items()
+        ]
     readings = []
     for unit, (name, found) in zip(units, answers.items(), strict=True):
-        shown, verdict = _told(found), _decided(claim, expect, found, chances)
-        if expect.equivalent_within_percent:
-            test = ask("equivalence_p", unit)
-            if verdict != "refuted":
-                verdict = "supported" if _is_equivalent(test, chances) else "undecided"
-            shown += f", TOST {test.text()}" if test.value is not None else ""
+        test = ask("equivalence_p", unit)
+        verdict = _inside(found, *expect.bounds, chances)
+        if verdict != "refuted":
+            verdict = "supported" if _is_equivalent(test, chances) else "undecided"
+        shown = _told(found)
+        if test.value is not None:
+            shown += f", TOST {test.text()}"
         readings.append(UnitVerdict(name, found, verdict, shown))
     return readings
 
@@ -140,23 +148,22 @@ def _beside_published(
     claim: Claim, expect: Expect, answers: Mapping[str, Quantity]
 ) -> list[UnitVerdict]:
     """Each published figure beside what the data give: of units, or of the units with the smallest and largest."""
-    beside = [(name, name, figure) for name, figure in (expect.published or {}).items()]
+    published = list((expect.published or {}).items())
     if expect.spans:
-        known = [name for name, found in answers.items() if found.value is not None]
-        known.sort(key=lambda name: (answers[name].value, name))
-        words = ("smallest", "largest")
-        ends = zip(words, known[:1] + known[-1:], expect.spans, strict=False)
-        beside = [(f"{word} ({name})", name, figure) for word, name, figure in ends]
+        known = [
+            (found.value, name)
+            for name, found in answers.items()
+            if found.value is not None
+        ]
+        ends = [min(known)[1], max(known)[1]] if known else []
+        published = list(zip(ends, expect.spans, strict=False))
     readings = []
-    for label, name, figure in beside:
-        found = _unit(answers, name, "published")
-        published, given = (
-            found.say(figure, claim.decimals),
-            found.text(claim.decimals + 1),
-        )
+    for name, figure in published:
+        found = _unit(answers, name, expect.form)
+        said = found.say(figure, claim.decimals)
+        shown = f"published {said}, the data give {found.text(claim.decimals + 1)}"
         verdict = _agreeing(found, figure, claim.decimals)
-        shown = f"published {published}, the data give {given}"
-        readings.append(UnitVerdict(label, found, verdict, shown))
+        readings.append(UnitVerdict(name, found, verdict, shown))
     return readings
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.text import listed
+from sparkpub.record.text import counted, listed
 from sparkpub.review.checks.alike import differences
 from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
 from sparkpub.review.claims.claim import Claim, VerdictWord
@@ -37,13 +37,6 @@ BEYOND_DOUBT = frozenset(
 """Checks whose warnings, too, void a claim about the world: identity, order and coverage."""
 UNSERVED = "offered-load"
 """The check that voids it with a note: what a server did while its queue emptied is no rate that it serves."""
-_STANDS_FOR = {
-    (False, False): "sessions like these",
-    (True, False): "machines like these on that day",
-    (False, True): "that machine on days like these",
-    (True, True): "machines and days like these",
-}
-"""Whether machines and days were varied to what runs stand for: what all share says nothing of another."""
 _FROM_ONE_SESSION = " It is so in these runs, of one machine on one day, and they tell nothing about others."
 
 
@@ -130,8 +123,8 @@ def _judge(claim: Claim, review: "Review", names: Names) -> Verdict:
     elif len(campaigns) > 1 or sessions > 1:
         machines = {record.machine.id for record in chosen.records}
         days = {record.started.value[:10] for record in chosen.records}
-        like_these = _STANDS_FOR[len(machines) > 1, len(days) > 1]
-        text += f" The interval holds for {like_these}."
+        on = f"{counted(len(machines), 'machine')} on {counted(len(days), 'day')}"
+        text += f" The interval holds for sessions like these, of {on}."
     by_campaign = grouped(chosen.records, attrgetter("campaign"))
     apart = differences(list(by_campaign.values()))
     if apart:

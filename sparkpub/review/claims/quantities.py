@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
+from statistics import linear_regression
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,10 +31,10 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.statistics.estimate import Interval, over
-from sparkpub.review.statistics.series import least_squares, trends
+from sparkpub.review.statistics.series import trends
 from sparkpub.review.tables.cells import levelled
 from sparkpub.review.tables.column import TableRow, groups, texts
-from sparkpub.review.tables.comparisons import Compared, Margin, compare
+from sparkpub.review.tables.comparisons import Compared, compare
 from sparkpub.review.tables.over import of_cells
 from sparkpub.review.vocabulary import Statistic, StatisticKind, statistic_called
 
@@ -62,8 +63,7 @@ class Question:
         assert self.sides is not None
         where, campaign = values["environment"], self.chosen.campaign
         candidate, baseline = (values[where == name] for name in self.sides)
-        margin = Margin(self.margin_percent, campaign.margin_declared)
-        return compare(baseline, candidate, campaign, margin)
+        return compare(baseline, candidate, campaign, self.margin_percent)
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
@@ -155,16 +155,16 @@ def ask(name: str, question: Question) -> Quantity:
     if interval and statistic.unit == "%":
         interval = 100 * (interval[0] - 1), 100 * (interval[1] - 1)
     parts = _parts(statistic, question)
-    rests_on = "; ".join(part.words for part in parts)
+    rests_on = "; ".join(words for _, words in parts)
+    campaigns = question.chosen.campaigns
     if len(parts) > 1:
-        machines = {part.machine.rpartition("/")[2] for part in parts}
-        noun = "machine" if len(machines) == len(parts) else "session"
+        noun = "machine" if len(campaigns) == 1 else "session"
         rests_on = f"{counted(len(parts), noun)}: {rests_on}"
-    chosen, n = question.chosen, sum((part.n for part in parts), ())
+    n = tuple(chain.from_iterable(n for n, _ in parts))
     is_tested = getattr(row, "analysis", "description") != "description"
     return Quantity(
         statistic,
-        chosen.campaign.metrics.get(question.metric),
+        question.chosen.campaign.metrics.get(question.metric),
         None if value is None else float(value),
         interval or None,
         getattr(row, "df", None) or 1.0,
@@ -177,68 +177,50 @@ def ask(name: str, question: Question) -> Quantity:
 
 def _refuse(statistic: Statistic, question: Question) -> None:
     """Raise ClaimError for a question that the statistic does not answer."""
-    name, kind = statistic.name, statistic.kind
-    what, remedy = "", "see the list of statistics on the method page"
+    kind, compares = statistic.kind, statistic.compares
+    what = ""
     if kind != "runs" and not question.metric:
-        what, remedy = "needs a metric", "name one"
-    elif (kind == "relation" or name == "gap") and not question.against:
-        what, remedy = "relates two metrics", "name the second one with against"
-    elif statistic.compares and question.sides is None:
-        what = "needs two environments to compare"
-    elif not statistic.compares and question.sides is not None:
-        what = "needs no comparison"
+        what = "needs a metric"
+    elif kind in ("relation", "gap") and not question.against:
+        what = "relates two metrics: name the second one with against"
+    elif compares != (question.sides is not None):
+        what = f"needs {'two environments to compare' if compares else 'no comparison'}"
     elif len(question.chosen.campaigns) > 1 and not statistic.is_column:
-        what, remedy = "is not combined over campaigns", "leave out repeated_in"
+        what = "is not combined over campaigns: leave out repeated_in"
     if what:
-        raise ClaimError(f"{name} {what}", remedy=remedy)
+        remedy = "see the list of statistics on the method page"
+        raise ClaimError(f"{statistic.name} {what}", remedy=remedy)
 
 
-# -- what an answer rests on ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The runs of each side, or the rounds, of one machine in one campaign, or of all."""
-
-    n: tuple[int, ...]
-    machine: str = ""
-    servers: str = ""
-    is_of_rounds: bool = False
-
-    @property
-    def words(self) -> str:
-        if self.is_of_rounds:
-            return f"{self.n[0]} rounds{self.servers}"
-        return f"n = {' and '.join(map(str, self.n))}{self.servers}"
-
-
-def _parts(statistic: Statistic, question: Question) -> list[_Part]:
-    """Several machines and campaigns have one answer to what is a column, in which each of them counts once."""
+def _parts(
+    statistic: Statistic, question: Question
+) -> list[tuple[tuple[int, ...], str]]:
+    """What an answer rests on: the runs of each side, or the rounds, in numbers and words. Several machines and
+    campaigns have one answer to what is a column, in which each of them counts once."""
     values = question.values
     if question.sides is None:
-        machines = Counter(texts(values["machine"]))
-        if statistic.is_column and len(machines) > 1:
-            return [_Part((n,), machine) for machine, n in machines.items()]
-        every = values if question.metric else question.chosen.records
-        return [_Part((len(every),))]
+        counts = [len(values if question.metric else question.chosen.records)]
+        if statistic.is_column and counts != [0]:
+            counts = list(Counter(texts(values["machine"])).values())
+        return [((n,), f"n = {n}") for n in counts]
     compared = _compared(question)
     if compared is None:
         on = Counter(texts(values["environment"]))
-        return [_Part(tuple(on[name] for name in reversed(question.sides)))]
+        candidate, baseline = (on[name] for name in question.sides)
+        return [((baseline, candidate), f"n = {baseline} and {candidate}")]
     overall, within = compared
-    return [
-        _of_comparison(row)
-        for row in (within if within and statistic.is_column else [overall])
-    ]
+    rests_on = within if within and statistic.is_column else [overall]
+    return list(map(_of_comparison, rests_on))
 
 
-def _of_comparison(row: TableRow) -> _Part:
-    n = row.n_baseline, row.n_candidate
-    is_paired = row.analysis == "paired"
-    servers = ""
+def _of_comparison(row: TableRow) -> tuple[tuple[int, ...], str]:
+    n: tuple[int, ...] = row.n_baseline, row.n_candidate
+    words = f"n = {row.n_baseline} and {row.n_candidate}"
+    if row.analysis == "paired":
+        n, words = n[:1], f"{row.n_baseline} rounds"
     if row.servers is not None:
-        servers = f" on {counted(row.servers, 'server')} a side"
-    return _Part(n[:1] if is_paired else n, row.machine or "", servers, is_paired)
+        words += f" on {counted(row.servers, 'server')} a side"
+    return n, words
 
 
 # -- the rows in which statistics stand, by kind -------------------------------------------------------------------
@@ -294,6 +276,7 @@ def _order(question: Question) -> TableRow | None:
 
 
 def _line(question: Question) -> TableRow | None:
+    """The least-squares line of a metric on a second one."""
     y, x = (
         each.values.set_index("run")["value"]
         for each in (question, replace(question, metric=question.against))
@@ -301,9 +284,13 @@ def _line(question: Question) -> TableRow | None:
     both = pd.concat({"x": x, "y": y}, axis="columns", join="inner")
     if len(both) < 3 or both["x"].nunique() == 1:
         return None
-    line = least_squares(both["x"].tolist(), both["y"].tolist())
-    zero_at = -line.intercept / line.slope if line.slope else None
-    return SimpleNamespace(**line._asdict(), zero_at=zero_at)
+    slope, intercept = linear_regression(both["x"].tolist(), both["y"].tolist())
+    return SimpleNamespace(
+        slope=slope,
+        intercept=intercept,
+        zero_at=-intercept / slope if slope else None,
+        r_squared=both["x"].corr(both["y"]) ** 2 if slope else None,
+    )
 
 
 def _comparison(question: Question) -> TableRow | None:

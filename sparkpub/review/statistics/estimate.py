@@ -39,7 +39,6 @@ from sparkpub.record.percentiles import quantiles
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
-ComparisonVerdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
 
 ALPHA = 0.05
 WANTED_POWER = 0.8
@@ -73,23 +72,26 @@ class Estimate:
 
     def ends(self, level: float = 1 - ALPHA) -> tuple[Any, Any]:
         """The ends of Student's interval; NaN with too few degrees of freedom."""
-        df = np.where(np.asarray(self.df) >= _LEAST_DF, self.df, np.nan)
+        is_enough = np.asarray(self.df) >= _LEAST_DF
+        df = np.where(is_enough, self.df, np.nan)
         half = scipy.special.stdtrit(df, (1 + level) / 2) * self.error
         return self.value - half, self.value + half
 
-    def interval(self, level: float = 1 - ALPHA) -> Interval | None:
-        """The interval of a single estimate; None with too few degrees of freedom."""
-        low, high = self.ends(level)
+    def interval(self) -> Interval | None:
+        """The 95 % interval of a single estimate; None with too few degrees of freedom."""
+        low, high = self.ends()
         return None if np.isnan(low) else (float(low), float(high))
 
     @property
     def p_value(self) -> Any:
         """Two-sided p that the true value is zero: Student's t."""
-        return 2 * scipy.special.stdtr(self.df, -np.abs(self.value) / self.error)
+        t = -np.abs(self.value) / self.error
+        return 2 * scipy.special.stdtr(self.df, t)
 
     def equivalence_p(self, margin: Any) -> Any:
         """p of two one-sided tests that the true value lies within ± `margin` (Schuirmann 1987), in its unit."""
-        return scipy.special.stdtr(self.df, (np.abs(self.value) - margin) / self.error)
+        t = (np.abs(self.value) - margin) / self.error
+        return scipy.special.stdtr(self.df, t)
 
     def detection_power(self, difference: Any) -> Any:
         """Probability that the test rejects zero at 5 % when the true value is `difference`.
@@ -100,16 +102,16 @@ class Estimate:
         critical = scipy.special.stdtrit(self.df, 1 - ALPHA / 2)
         shift = np.abs(difference / self.error)
         shown = np.minimum(shift, _CERTAIN)
-        missed, below = (
-            np.nan_to_num(scipy.special.nctdtr(self.df, shown, end))
-            for end in (critical, -critical)
-        )
-        return np.minimum(1.0, 1 - missed + below) + 0 * shift
+        missed = np.nan_to_num(scipy.special.nctdtr(self.df, shown, critical))
+        below = np.nan_to_num(scipy.special.nctdtr(self.df, shown, -critical))
+        unknown = 0 * shift
+        return np.minimum(1.0, 1 - missed + below) + unknown
 
-    def detectable(self, power: float = WANTED_POWER) -> Any:
-        """The true value that the test finds with that probability: the noncentral t's shift."""
+    def detectable(self) -> Any:
+        """The true value that the test finds with `WANTED_POWER`: the noncentral t's shift."""
         critical = scipy.special.stdtrit(self.df, 1 - ALPHA / 2)
-        return scipy.special.nctdtrinc(self.df, 1 - power, critical) * self.error
+        shift = scipy.special.nctdtrinc(self.df, 1 - WANTED_POWER, critical)
+        return shift * self.error
 
 
 # -- one sample ----------------------------------------------------------------------------------------------------
@@ -142,8 +144,9 @@ def mean_of(values: Floats) -> dict[str, NDArray[Any]]:
     low, high = Estimate(values.mean(axis=-1), error, worth - 1).ends()
     if values.shape[-1] < MINIMUM_RUNS:
         low = high = np.full(len(values), np.nan)
+    is_positive = values.min(axis=-1) > 0
     return {
-        "ci95_low": np.where(values.min(axis=-1) > 0, np.maximum(low, 0.0), low),
+        "ci95_low": np.where(is_positive, np.maximum(low, 0.0), low),
         "ci95_high": high,
         "autocorrelation": autocorrelation(values),
         "n_effective": worth,
@@ -161,13 +164,13 @@ def _sd(values: Floats) -> Floats:
 
 def resolution_of(values: Sequence[float] | NDArray[Any]) -> float:
     """The decimal step to which values are rounded, at most 1, and never finer than nine significant digits."""
-    finest = _TRUSTED_DIGITS * max(abs(float(value)) for value in values)
-    step = 1.0
-    for value in values:
-        digits, _, exponent = repr(float(value)).partition("e")
+    largest, step = 0.0, 1.0
+    for value in map(float, values):
+        largest = max(largest, abs(value))
+        digits, _, exponent = repr(value).partition("e")
         decimals = digits.partition(".")[2].rstrip("0")
         step = min(step, 10.0 ** (int(exponent or 0) - len(decimals)))
-    return max(step, finest)
+    return max(step, _TRUSTED_DIGITS * largest)
 
 
 def rounding_variance(resolution: Any) -> Any:
@@ -181,10 +184,10 @@ def autocorrelation(values: Sequence[float] | Floats) -> Any:
     array = np.asarray(values, dtype=np.float64)
     centred = array - array.mean(axis=-1, keepdims=True)
     spread = (centred**2).sum(axis=-1)
-    trusted = (_TRUSTED_DIGITS * np.abs(array).max(axis=-1)) ** 2
-    known = (spread > trusted) & (array.shape[-1] > 2)
-    products = (centred[..., :-1] * centred[..., 1:]).sum(axis=-1)
-    return products / np.where(known, spread, np.nan)
+    trusted = _TRUSTED_DIGITS * np.abs(array).max(axis=-1)
+    known = (spread > trusted**2) & (array.shape[-1] > 2)
+    products = centred[..., :-1] * centred[..., 1:]
+    return products.sum(axis=-1) / np.where(known, spread, np.nan)
 
 
 def effective_n(values: Sequence[float] | Floats) -> Any:
@@ -194,12 +197,12 @@ def effective_n(values: Sequence[float] | Floats) -> Any:
     independent values is -1/n on average (Moran 1948, Biometrika 35, 255-260). A negative ρ is not taken as extra
     evidence. Values without spread, and fewer than three, count in full.
     """
-    r1 = np.asarray(autocorrelation(values))
     n = np.shape(values)[-1]
+    r1 = np.asarray(autocorrelation(values))
     rho = np.clip(np.nan_to_num(r1 + 1 / n), 0.0, _MOST_ALIKE)
     lags = np.arange(1, n)
-    shared = ((1 - lags / n) * rho[..., np.newaxis] ** lags).sum(axis=-1)
-    return n / (1 + 2 * shared)
+    powers = rho[..., np.newaxis] ** lags
+    return n / (1 + 2 * ((1 - lags / n) * powers).sum(axis=-1))
 
 
 # -- two samples ---------------------------------------------------------------------------------------------------
@@ -216,51 +219,58 @@ def two_means(
     Else each side does; `n_effective` is that of the smaller side, and the degrees of freedom are Welch's. One value a
     side has no error.
     """
-    sides, rounding = (baseline, candidate), rounding_variance(resolution)
-    means = [side.mean(axis=-1) for side in sides]
-    differences = candidate - baseline if paired else None
-    worth = [
-        effective_n(side if differences is None else differences) for side in sides
-    ]
-    variances = [
-        _sd(side) ** 2 / n + rounding for side, n in zip(sides, worth, strict=True)
-    ]
-    variance, covariance = sum(variances), np.zeros_like(means[0])
-    if differences is not None:
-        variance = _sd(differences) ** 2 / worth[0] + 2 * rounding
+    rounding = rounding_variance(resolution)
+    a, b = baseline.mean(axis=-1), candidate.mean(axis=-1)
+    if paired:
+        apart = candidate - baseline
+        n_a = n_b = effective_n(apart)
+        variance = _sd(apart) ** 2 / n_a + 2 * rounding
         # Of a ± b: that of the sum is the larger by four covariances.
-        covariance = (_sd(baseline + candidate) ** 2 - _sd(differences) ** 2) / 4
-        covariance = covariance / worth[0]
+        covariance = (_sd(baseline + candidate) ** 2 - _sd(apart) ** 2) / 4 / n_a
+    else:
+        n_a, n_b = effective_n(baseline), effective_n(candidate)
+        covariance = np.zeros_like(a)
+    va = _sd(baseline) ** 2 / n_a + rounding
+    vb = _sd(candidate) ** 2 / n_b + rounding
+    if not paired:
+        variance = va + vb
 
     def df(weight: Any) -> Any:
         """Degrees of freedom of candidate - weight × baseline."""
         if paired:
-            return worth[0] - 1
-        weighted = weight**2 * variances[0], variances[1]
-        return satterthwaite(weighted, [n - 1 for n in worth])
+            return n_a - 1
+        return satterthwaite((weight**2 * va, vb), (n_a - 1, n_b - 1))
 
-    beside: dict[str, Any] = {"n_effective": np.minimum(*worth)}
-    beside |= {"mean_baseline": means[0], "mean_candidate": means[1]}
+    beside = {
+        "n_effective": np.minimum(n_a, n_b),
+        "mean_baseline": a,
+        "mean_candidate": b,
+    }
     with np.errstate(divide="ignore", invalid="ignore"):
-        of_ratio = df(means[1] / means[0])
+        of_ratio = df(b / a)
         for name, level in (("ci95_ratio", 1 - ALPHA), ("ci90_ratio", 1 - 2 * ALPHA)):
             t = scipy.special.stdtrit(of_ratio, (1 + level) / 2)
-            low, high = _fieller(means, variances, covariance, t)
+            low, high = _fieller((a, b), (va, vb), covariance, t)
             beside |= {f"{name}_low": low, f"{name}_high": high}
     error = np.sqrt(variance)
-    return Estimate(means[1] - means[0], error, df(1.0) + 0 * error), beside
+    return Estimate(b - a, error, df(1.0) + 0 * error), beside
 
 
 def _fieller(
-    means: Sequence[Floats], variances: Sequence[Floats], covariance: Floats, t: Any
+    means: tuple[Floats, Floats],
+    variances: tuple[Floats, Floats],
+    covariance: Floats,
+    t: Any,
 ) -> tuple[Floats, Floats]:
     """The ratios θ at which candidate - θ × baseline lies `t` of its own errors from zero."""
     (a, b), (va, vb) = means, variances
-    ratio, g = b / a, t**2 * va / a**2
+    ratio = b / a
+    g = t**2 * va / a**2
     spread = vb - 2 * ratio * covariance + ratio**2 * va
     spread = spread - g * (vb - covariance**2 / va)
     half = t / np.abs(a) * np.sqrt(np.maximum(0.0, spread))
-    centre, clear = ratio - g * covariance / va, np.where(g < 1, 1 - g, np.nan)
+    centre = ratio - g * covariance / va
+    clear = np.where(g < 1, 1 - g, np.nan)
     return (centre - half) / clear, (centre + half) / clear
 
 
@@ -271,14 +281,13 @@ def difference_of(baseline: Estimate, candidate: Estimate) -> Estimate:
     return Estimate(candidate.value - baseline.value, math.sqrt(sum(variances)), df)
 
 
-def satterthwaite(
-    variances: Sequence[Any] | Floats, dfs: Sequence[Any] | Floats
-) -> Any:
-    """Degrees of freedom of a sum of independent variances (Satterthwaite 1946, doi 10.2307/3002019), of two means also
-    Welch's (1947); inf where all are known, NaN where all are zero."""
+def satterthwaite(variances: tuple[Any, Any], dfs: tuple[Any, Any]) -> Any:
+    """Degrees of freedom of a sum of two independent variances (Satterthwaite 1946, doi 10.2307/3002019), of two means
+    also Welch's (1947); NaN where both are zero."""
+    (va, vb), (df_a, df_b) = variances, dfs
     with np.errstate(divide="ignore", invalid="ignore"):
-        doubt = sum(np.divide(v**2, df) for v, df in zip(variances, dfs, strict=True))
-        return np.divide(sum(variances) ** 2, doubt)
+        doubt = np.divide(va**2, df_a) + np.divide(vb**2, df_b)
+        return np.divide((va + vb) ** 2, doubt)
 
 
 # -- several estimates ---------------------------------------------------------------------------------------------
@@ -288,9 +297,8 @@ def over(estimates: Sequence[Estimate]) -> Estimate:
     """Two or more estimates of one effect together, in one unit: the mean over machines, or cells, like these."""
     values, variances = _arrays(estimates)
     weights = 1 / (variances + between_variance(values, variances))
-    total = float(weights.sum())
-    mean = float(weights @ values) / total
-    return Estimate(mean, math.sqrt(1 / total), len(estimates) - 1)
+    mean = float(np.average(values, weights=weights))
+    return Estimate(mean, math.sqrt(1 / weights.sum()), len(estimates) - 1)
 
 
 def spread(estimates: Sequence[Estimate]) -> dict[str, float]:
@@ -298,7 +306,8 @@ def spread(estimates: Sequence[Estimate]) -> dict[str, float]:
     of the estimates that is due to it, `q` Cochran's with its p, and `prediction95` where the effect on one more
     machine is expected, NaN for two, which leave no degree of freedom for it."""
     values, variances = _arrays(estimates)
-    df, (q, _) = len(values) - 1, _q(values, variances)
+    df = len(values) - 1
+    q, _ = _q(values, variances)
     between, mean = between_variance(values, variances), over(estimates)
     error = math.sqrt(between + mean.error**2)
     low, high = Estimate(mean.value, error, df - 1).ends()
@@ -314,8 +323,9 @@ def spread(estimates: Sequence[Estimate]) -> dict[str, float]:
 
 def _arrays(estimates: Sequence[Estimate]) -> tuple[Floats, Floats]:
     """Values and variances."""
-    values = np.array([each.value for each in estimates], dtype=np.float64)
-    return values, np.array([each.error**2 for each in estimates], dtype=np.float64)
+    found = np.array([(each.value, each.error) for each in estimates], dtype=np.float64)
+    values, errors = found.T
+    return values, errors**2
 
 
 def between_variance(values: Floats, variances: Floats) -> float:
@@ -337,8 +347,8 @@ def between_variance(values: Floats, variances: Floats) -> float:
 def _q(values: Floats, variances: Floats) -> tuple[float, float]:
     """The weighted squared distances from the weighted mean, and how fast they fall as every variance grows."""
     weights = 1 / variances
-    apart = values - weights @ values / weights.sum()
-    return float(weights @ apart**2), float(weights**2 @ apart**2)
+    squares = (values - np.average(values, weights=weights)) ** 2
+    return float(weights @ squares), float(weights**2 @ squares)
 
 
 # -- what is said of them ------------------------------------------------------------------------------------------
@@ -370,23 +380,30 @@ def holm(p_values: Sequence[float | None] | Floats) -> list[float | None]:
 
 
 def verdict_of(
-    n_effective: float,
-    difference: float,
-    p_value: float | None,
-    equivalence_p: float | None,
+    n_effective: Any,
+    difference: Any,
+    p_value: Any,
+    equivalence_p: Any,
     *,
-    confounded: bool,
-) -> ComparisonVerdict:
-    """The rule. Equivalence within the declared margin comes first: what is negligible is not a difference."""
-    if confounded:
-        return "confounded"
-    if n_effective < MINIMUM_RUNS:
-        return "undecided"
-    if is_significant(equivalence_p):
-        return "equivalent"
-    if is_significant(p_value):
-        return "higher" if difference > 0 else "lower"
-    return "undecided"
+    confounded: Any,
+) -> Any:
+    """The rule, for each element. Equivalence within the declared margin comes first: what is negligible is not a
+    difference."""
+    return np.select(
+        [
+            confounded,
+            np.less(n_effective, MINIMUM_RUNS),
+            np.less(equivalence_p, ALPHA),
+            np.less(p_value, ALPHA),
+        ],
+        [
+            "confounded",
+            "undecided",
+            "equivalent",
+            np.where(np.greater(difference, 0), "higher", "lower"),
+        ],
+        "undecided",
+    )
 
 
 def deciding_level(verdict: str, equivalence_p: float | None) -> float:
@@ -401,8 +418,8 @@ def deciding_level(verdict: str, equivalence_p: float | None) -> float:
 
 
 def replication(
-    overall: ComparisonVerdict,
-    verdicts: Sequence[ComparisonVerdict],
+    overall: str,
+    verdicts: Sequence[str],
     heterogeneity_p: float | None,
 ) -> Literal["replicates", "does not replicate", "undecided"]:
     """Whether machines show one thing: `overall` is the verdict on their mean, `verdicts` are their own. The p of their

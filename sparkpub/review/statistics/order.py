@@ -102,7 +102,8 @@ def share_earlier(one: Sequence[float], other: Sequence[float]) -> float:
 
     It is Mann and Whitney's U (1947) divided by the number of pairs.
     """
-    return float(1 + np.sign(np.subtract.outer(other, one)).mean()) / 2
+    signs = np.sign(np.subtract.outer(other, one))
+    return float(1 + signs.mean()) / 2
 
 
 def chance_of_switches(one: Sequence[float], other: Sequence[float]) -> float:
@@ -114,8 +115,8 @@ def chance_of_switches(one: Sequence[float], other: Sequence[float]) -> float:
     if set(one) & set(other):
         return 1.0
     n, m = len(one), len(other)
-    in_time = np.argsort([*one, *other]) < n
-    switches = int((in_time[1:] != in_time[:-1]).sum())
+    is_first = np.argsort([*one, *other]) < n
+    switches = int((is_first[1:] != is_first[:-1]).sum())
     orders = 0
     for changes in range(1, switches + 1):
         more, less = changes // 2, (changes - 1) // 2
@@ -131,23 +132,25 @@ def complete_rounds(baseline: Timeline, candidate: Timeline) -> list[tuple[int, 
     then falls on both alike.
     """
     moments = np.array([*baseline.times, *candidate.times])
-    one, other = (_places(side.rounds) for side in (baseline, candidate))
+    one, other = _places(baseline.rounds), _places(candidate.rounds)
     whole = []
     for name in one.keys() & other.keys():
-        places = one[name], other[name]
-        times = baseline.times[places[0]], candidate.times[places[1]]
-        between = (moments > min(times)) & (moments < max(times))
-        if not between.any():
-            whole.append((min(times), *places))
+        place, partner = one[name], other[name]
+        times = baseline.times[place], candidate.times[partner]
+        first, last = min(times), max(times)
+        is_between = (moments > first) & (moments < last)
+        if not is_between.any():
+            whole.append((first, place, partner))
     return [(place, partner) for _, place, partner in sorted(whole)]
 
 
 def _places(rounds: Sequence[Hashable]) -> dict[Hashable, int]:
     """Rounds that have exactly one run on a side, and where it stands."""
     count = Counter(rounds)
+    places = {name: place for place, name in enumerate(rounds)}
     return {
         name: place
-        for place, name in enumerate(rounds)
+        for name, place in places.items()
         if name is not None and count[name] == 1
     }
 
@@ -165,21 +168,23 @@ def units(
     sides = baseline, candidate
     if order != "interleaved":
         return by_server(baseline.servers), by_server(candidate.servers)
+    runs = []
+    for number, pair in enumerate(complete_rounds(baseline, candidate)):
+        for side, place in enumerate(pair):
+            runs.append((sides[side].times[place], number, side, place))
+    runs.sort()
+    servers = [sides[side].servers[place] or (side, place) for *_, side, place in runs]
+    last_of = {server: index for index, server in enumerate(servers)}
     found = tuple(np.full(len(side.times), -1) for side in sides)
-    runs = sorted(
-        (sides[side].times[place], number, side, place)
-        for number, pair in enumerate(complete_rounds(*sides))
-        for side, place in enumerate(pair)
-    )
-    names = [sides[side].servers[place] or (side, place) for *_, side, place in runs]
-    last = {name: index for index, name in enumerate(names)}
-    unit, until, seen = 0, 0, set[int]()
+    unit, until = 0, 0
+    seen: set[int] = set()
     for index, (*_, side, place) in enumerate(runs):
         found[side][place] = unit
         seen.add(side)
-        until = max(until, last[names[index]])
+        until = max(until, last_of[servers[index]])
         if until == index and len(seen) == len(sides):
-            unit, seen = unit + 1, set()
+            unit += 1
+            seen = set()
     one, other = (np.minimum(each, unit - 1) for each in found)
     return one, other
 
@@ -187,16 +192,16 @@ def units(
 def by_server(servers: Sequence[str | None]) -> Units:
     """The runs of each server as a unit, in order of time; a run without one is a unit of its own."""
     names = [server or place for place, server in enumerate(servers)]
-    number = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names])
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names])
 
 
 def by_unit(values: Floats, units: Units) -> Floats:
     """What each unit adds to the mean along the last axis, as a value of its own: the unit's mean where all are of one
     size. The mean of these is that of the values of all units."""
-    used = units >= 0
-    mean = values[..., used].mean(axis=-1, keepdims=True)
-    member = units[:, np.newaxis] == np.arange(units.max() + 1)
-    weight = member.shape[1] / used.sum()
-    found: Floats = mean + weight * ((values - mean) @ member)
+    is_used = units >= 0
+    mean = values[..., is_used].mean(axis=-1, keepdims=True)
+    is_member = units[:, np.newaxis] == np.arange(units.max() + 1)
+    weight = is_member.shape[1] / is_used.sum()
+    found: Floats = mean + weight * ((values - mean) @ is_member)
     return found

@@ -1,5 +1,5 @@
-"""A series of runs: does their order show in their values (trends, first runs that stand out), do any lie apart from
-the others, and do two series make a line?
+"""A series of runs: does their order show in their values (trends, first runs that stand out), and do any lie apart
+from the others?
 
 pymannkendall lets Hamed and Rao's factor fall below 1, so that runs that swing count as extra evidence. The tests show
 that case, and hold all others against pymannkendall.
@@ -8,7 +8,7 @@ that case, and hold all others against pymannkendall.
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+from statistics import fmean
 
 import numpy as np
 import scipy
@@ -50,19 +50,22 @@ def trends(values: Floats) -> dict[str, Floats]:
     earlier, later = np.triu_indices(n, 1)
     rises = values[:, later] - values[:, earlier]
     slope = np.median(rises / (later - earlier), axis=-1)
-    inflation = variance_inflation(values - slope[:, np.newaxis] * np.arange(n))
+    line = slope[:, np.newaxis] * np.arange(n)
+    inflation = variance_inflation(values - line)
     # Kendall's S without its sign. Each of t equal values adds its part of t (t - 1) (2 t + 5) to its variance.
     score = np.abs(np.sign(rises).sum(axis=-1))
-    ties = _ranks(values)[1]
+    _, ties = _ranks(values)
     tied = ((ties - 1) * (2 * ties + 5)).sum(axis=-1)
-    variance = np.maximum(1, (n * (n - 1) * (2 * n + 5) - tied) / 18) * inflation
+    variance = (n * (n - 1) * (2 * n + 5) - tied) / 18
+    variance = np.maximum(1, variance) * inflation
     is_inflated = inflation > 1
     corrected = np.where(is_inflated, np.maximum(0, score - 1), score)
     p_value = 2 * scipy.special.ndtr(-corrected / np.sqrt(variance))
     if n <= _EXACT_RUNS:
-        exact = (tied == 0) & ~is_inflated
-        inversions = (len(earlier) - score[exact].astype(int)) // 2
-        p_value[exact] = np.minimum(1.0, 2 * _share_of_orders(n)[inversions])
+        is_exact = (tied == 0) & ~is_inflated
+        inversions = (len(earlier) - score.astype(int)) // 2
+        exact = np.minimum(1.0, 2 * _share_of_orders(n)[inversions])
+        p_value = np.where(is_exact, exact, p_value)
     return {"slope": slope, "p_value": p_value, "inflation": inflation}
 
 
@@ -80,23 +83,27 @@ def variance_inflation(around_trend: Floats) -> Floats:
     ranks, _ = _ranks(np.round(scaled, _TRUSTED_DIGITS))
     centred = ranks - (n + 1) / 2
     squares = (centred**2).sum(axis=-1)
+    squares = np.where(squares > 0, squares, 1)
     chance = scipy.special.ndtri(1 - ALPHA / 2) / math.sqrt(n)
     total = np.zeros_like(squares)
     for lag in range(1, n):
-        products = (centred[:, lag:] * centred[:, :-lag]).sum(axis=-1)
-        correlation = products / np.where(squares > 0, squares, 1)
+        products = centred[:, lag:] * centred[:, :-lag]
+        correlation = products.sum(axis=-1) / squares
         weight = (n - lag) * (n - lag - 1) * (n - lag - 2)
-        total += np.where(np.abs(correlation) > chance, weight * correlation, 0.0)
-    found: Floats = np.maximum(1.0, 1 + 2 * total / (n * (n - 1) * (n - 2)))
-    return found
+        is_beyond_chance = np.abs(correlation) > chance
+        total += np.where(is_beyond_chance, weight * correlation, 0.0)
+    found: Floats = 1 + 2 * total / (n * (n - 1) * (n - 2))
+    return np.maximum(1.0, found)
 
 
 def _ranks(values: Floats) -> tuple[Floats, Floats]:
     """The rank of each value in its row, from 1, where equal values share the middle of theirs; and how many values are
     equal to it, itself included."""
-    each, others = values[..., np.newaxis], values[..., np.newaxis, :]
+    each = values[..., np.newaxis]
+    others = values[..., np.newaxis, :]
     ties = (each == others).sum(axis=-1)
-    return (each > others).sum(axis=-1) + (ties + 1) / 2, ties
+    smaller = (each > others).sum(axis=-1)
+    return smaller + (ties + 1) / 2, ties
 
 
 @cache
@@ -105,7 +112,8 @@ def _share_of_orders(n: int) -> Floats:
     an order of j - 1, adds 0 to j - 1."""
     shares = np.ones(1)
     for size in range(2, n + 1):
-        shares = np.convolve(shares, np.full(size, 1 / size))
+        added = np.full(size, 1 / size)
+        shares = np.convolve(shares, added)
     return shares.cumsum()
 
 
@@ -121,10 +129,10 @@ def detectable_change(n: int, sd: float, alpha: float) -> float:
     """
     if 2 / math.factorial(n) >= alpha:
         return math.inf
-    quantiles = scipy.special.stdtrit(n - 2, (1 - alpha / 2, WANTED_POWER))
-    error = sd / math.sqrt(n * (n * n - 1) / 12)
-    steps = 1 + FEW_RUNS / n**2
-    return float(quantiles.sum() * error * (n - 1) / math.sqrt(3 / math.pi) * steps)
+    of_slope = sd / math.sqrt(n * (n * n - 1) / 12)
+    of_kendall = of_slope / math.sqrt(3 / math.pi) * (1 + FEW_RUNS / n**2)
+    critical = t_quantile(1 - alpha / 2, n - 2)
+    return (critical + t_quantile(WANTED_POWER, n - 2)) * of_kendall * (n - 1)
 
 
 def first_run_p(blocks: Sequence[Sequence[float]]) -> float:
@@ -137,30 +145,12 @@ def first_run_p(blocks: Sequence[Sequence[float]]) -> float:
     used = [block for block in blocks if len(block) >= _SMALLEST]
     if not used:
         return 1.0
-    chance = float(np.mean([1 / len(block) for block in used]))
+    chance = fmean(1 / len(block) for block in used)
     highest = sum(block[0] > max(block[1:]) for block in used)
     lowest = sum(block[0] < min(block[1:]) for block in used)
     extreme = max(highest, lowest)
-    return min(1.0, 2 * float(scipy.special.bdtrc(extreme - 1, len(used), chance)))
-
-
-# -- lines ---------------------------------------------------------------------------------------------------------
-
-
-class FittedLine(NamedTuple):
-    """A least-squares line; `r_squared` is the share of the variation that it explains."""
-
-    slope: float
-    intercept: float
-    r_squared: float
-
-
-def least_squares(x: Sequence[float], y: Sequence[float]) -> FittedLine:
-    """The line of y on x, of three points or more that differ in x."""
-    (xx, xy), (_, yy) = np.cov(x, y).tolist()
-    slope = xy / xx
-    explained = min(1.0, xy * xy / (xx * yy)) if yy > 0 else math.nan
-    return FittedLine(slope, float(np.mean(y) - slope * np.mean(x)), explained)
+    at_least = scipy.special.bdtrc(extreme - 1, len(used), chance)
+    return min(1.0, 2 * float(at_least))
 
 
 # -- values that lie apart -----------------------------------------------------------------------------------------
@@ -177,7 +167,8 @@ def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
         return ()
     # Two-sided critical value: NIST/SEMATECH e-Handbook, 1.3.5.17.1.
     t = t_quantile(1 - alpha / (2 * n), n - 2)
-    critical = (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))
+    share = t * t / (n - 2 + t * t)
+    critical = (n - 1) / math.sqrt(n) * math.sqrt(share)
     return _beyond(values, critical, most=1)
 
 
@@ -196,4 +187,5 @@ def _beyond(values: Sequence[float], deviations: float, most: int) -> tuple[int,
     places = farthest[far[farthest] > deviations * array.std(ddof=1)]
     others = np.delete(array, places).mean()
     rounding = _ROUNDING_STEPS * resolution_of(array)
-    return tuple(places[np.abs(array[places] - others) > rounding].tolist())
+    is_no_rounding = np.abs(array[places] - others) > rounding
+    return tuple(places[is_no_rounding].tolist())

@@ -18,8 +18,8 @@ import pandas as pd
 from sparkpub.plan.requested import load_of
 from sparkpub.record.load import Load
 from sparkpub.record.text import SPACE
+from sparkpub.review.checks.rules import ANSWERS, DRAINED, breach
 from sparkpub.review.names import lengths_name
-from sparkpub.review.offered import answers_apart, emptied_queue
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.tables.cells import CELL
 from sparkpub.review.tables.column import Columns, TableRow, columns, shared, table
@@ -140,8 +140,8 @@ def _at_rates(
             about |= {
                 "without_rate": replace(load, request_rate=None, named=named),
                 "rate": load.request_rate,
-                "apart": next(filter(None, map(answers_apart, records)), None),
-                "emptied": next(filter(None, map(emptied_queue, records)), None),
+                "apart": breach(ANSWERS, records),
+                "emptied": breach(DRAINED, records),
             }
             found.append(about)
     if not found:

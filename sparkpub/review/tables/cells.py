@@ -168,16 +168,17 @@ def about_metrics(
     parts: Sequence[Places],
     campaigns: Mapping[str, ReviewedCampaign],
 ) -> pd.DataFrame:
-    """What the parts of some rows are about: cell, metric, unit and family, and the `Metric` itself as `of`."""
+    """What the parts of some rows are about: cell, metric, unit, family and direction, and whether it is of memory."""
     first = rows.iloc[[part[0] for part in parts]]
     about = first[[*CELL_METRIC, "unit"]].astype(object).reset_index(drop=True)
     known = {}
     for name, each in campaigns.items():
         for metric in each.campaign.metrics.values():
-            known[name, metric.name] = metric, family_of(metric, each)
+            family, is_memory = family_of(metric, each), metric.memory_of is not None
+            known[name, metric.name] = family, metric.direction, is_memory
     pairs = zip(about["campaign"], about["metric"], strict=True)
-    found = pd.DataFrame([known[pair] for pair in pairs], columns=["of", "family"])
-    return about.join(found)
+    names = ["family", "direction", "is_memory"]
+    return about.join(pd.DataFrame([known[pair] for pair in pairs], columns=names))
 
 
 def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
@@ -264,11 +265,10 @@ def _trends(
     rows: pd.DataFrame, parts: Sequence[Places], about: pd.DataFrame
 ) -> pd.DataFrame:
     """The trend of primary metrics and of memory in run order, within machines."""
-    is_primary = about["family"] == "primary"
-    is_memory = np.array([metric.memory_of is not None for metric in about["of"]])
-    wanted = np.flatnonzero(is_primary | is_memory).tolist()
+    is_wanted = (about["family"] == "primary") | about["is_memory"].astype(bool)
+    wanted = np.flatnonzero(is_wanted).tolist()
     values = levelled(rows, CELL_METRIC)
     found = by_size([values[parts[number]] for number in wanted], trends)
     found = found.set_axis(wanted).add_prefix("trend_").reindex(about.index)
-    found["trend_n"] = about["n"].where(is_primary | is_memory)
+    found["trend_n"] = about["n"].where(is_wanted)
     return found

@@ -27,7 +27,7 @@ a campaign, and of each machine of a campaign that ran on several; secondary one
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,6 @@ from sparkpub.review.statistics.estimate import (
     deciding_level,
     over,
     resolution_of,
-    t_quantile,
     two_means,
     unseen_percent,
     verdict_of,
@@ -72,7 +71,6 @@ from sparkpub.review.tables.column import (
     rows,
     shared,
     table,
-    texts,
 )
 from sparkpub.review.tables.reasons import why
 
@@ -103,6 +101,7 @@ FIGURES: Columns = {
         mean_baseline="Mean of the baseline over the runs compared; over several machines the mean of their means",
         mean_candidate="Mean of the candidate over the runs compared; over several machines that of both others",
         difference="Candidate minus baseline",
+        error="Standard error of the difference",
         difference_percent="The same in percent of the baseline",
     ),
     **interval(
@@ -167,25 +166,13 @@ COLUMNS: Columns = {
     **FIGURES,
 }
 _CORRECTED = {"p_value": "p_adjusted", "equivalence_p": "equivalence_p_adjusted"}
-_SIGN = {"higher": 1, "lower": -1, "neither": 0}
-"""Of a difference for the better."""
+_ANALYSES = {"interleaved": "paired", "blocked": "description"}
+"""What orders allow; Welch's test in any other."""
 _LEVELS = {"ci95": 1 - ALPHA, "ci90": 1 - 2 * ALPHA}
 RunsOfSides = tuple[pd.DataFrame, pd.DataFrame]
 """The runs of a baseline and of a candidate, as `timed` makes them."""
 Compared = tuple[TableRow, list[TableRow]]
 """What two sides show over all machines of either, and within each machine that ran both."""
-
-
-class Margin(NamedTuple):
-    """Within how many percent a difference does not matter, and whether that was declared before the first run."""
-
-    percent: float
-    declared: bool
-
-    @classmethod
-    def of(cls, campaign: CampaignData) -> Self:
-        """The margin that a campaign declares."""
-        return cls(campaign.margin_percent, campaign.margin_declared)
 
 
 # -- who is compared -----------------------------------------------------------------------------------------------
@@ -196,31 +183,32 @@ def comparisons(
     campaigns: Mapping[str, ReviewedCampaign],
     include: Include = "counted",
 ) -> pd.DataFrame:
-    """Every comparison of the campaigns of a table of runs, cells in the order of the matrix.
-
-    Behind those of a campaign that ran on several machines stand the comparisons within each machine."""
+    """Every comparison of the campaigns of a table of runs, cells in the order of the matrix. Behind them stand, of
+    campaigns that ran on several machines, the comparisons within each machine."""
     data = {name: reviewed.campaign for name, reviewed in campaigns.items()}
     baselines = {name: campaign.baseline for name, campaign in data.items()}
-    pairs, sides = pairs_of(
+    about, sides = pairs_of(
         rows_with_values(runs, include),
         campaigns,
         lambda cells: cells["environment"] == cells["campaign"].map(baselines),
         same=["campaign", "model", "workload", "metric"],
     )
-    if not sides:
+    if about.empty:
         return table(COLUMNS, [])
-    about = pairs.rename(columns={"environment": "candidate"})
-    about["baseline"] = about["campaign"].map(baselines)
-    margins = [Margin.of(data[name]) for name in about["campaign"]]
-    found = _over_and_within_machines(sides, with_margins(about, margins))
-    kept = []
-    for name, reviewed in campaigns.items():
-        mine = found[found["campaign"] == name]
-        kept.append(over_all_machines(mine))
-        machines = machines_of(reviewed, include)
-        if len(machines) > 1:
-            kept += [mine[mine["machine"] == machine] for machine in machines]
-    return table(COLUMNS, judged(pd.concat(kept), ["campaign", "machine", "family"]))
+    names = about["campaign"]
+    about = about.assign(
+        candidate=about["environment"],
+        baseline=names.map(baselines),
+        equivalence_margin_percent=[data[name].margin_percent for name in names],
+        margin_declared=[data[name].margin_declared for name in names],
+    )
+    found = _over_and_within_machines(sides, about)
+    machines = {
+        name: machines_of(reviewed, include) for name, reviewed in campaigns.items()
+    }
+    several = found["campaign"].map(machines).map(len) > 1
+    found = found[found["machine"].isna() | several]
+    return table(COLUMNS, judged(found, ["campaign", "machine", "family"]))
 
 
 def pairs_of(
@@ -261,47 +249,35 @@ def compare(
     baseline: pd.DataFrame,
     candidate: pd.DataFrame,
     campaign: CampaignData,
-    margin: Margin | None = None,
+    margin_percent: float | None = None,
 ) -> Compared | None:
     """Some rows of a campaign's table of runs against others, p-values uncorrected, within its margin or another one.
     They have values of one metric; None where one side has none. What single machines show is judged by itself."""
     if baseline.empty or candidate.empty:
         return None
     metric = campaign.metrics[candidate["metric"].iloc[0]]
-    about = pd.DataFrame({"of": [metric], "unit": [metric.unit]})
-    about = with_margins(about, [margin or Margin.of(campaign)])
+    about = {
+        "unit": metric.unit,
+        "direction": metric.direction,
+        "equivalence_margin_percent": margin_percent or campaign.margin_percent,
+        "margin_declared": campaign.margin_declared,
+    }
     sides = timed(baseline), timed(candidate)
-    found = judged(_over_and_within_machines([sides], about), ())
+    found = judged(_over_and_within_machines([sides], pd.DataFrame([about])), ())
     overall, *within = rows(found)
     return overall, within
 
 
 def timed(runs: pd.DataFrame) -> pd.DataFrame:
     """What a comparison looks at of each row of a table of runs. A repeat stands outside of the rounds."""
-    started = texts(runs["started"])
-    names = [texts(runs[name]) for name in ("model", "workload")]
-    rounds = zip(*names, runs["iteration"], runs["repeat_of"].isna(), strict=True)
-    return pd.DataFrame(
-        {
-            "value": runs["value"].to_numpy(),
-            "time": [datetime.fromisoformat(text).timestamp() for text in started],
-            "day": [text[:10] for text in started],
-            "round": [name if name[-1] else None for name in rounds],
-            "order": texts(runs["order"]),
-            "server": texts(runs["server"]),
-            "specification": texts(runs["specification"]),
-            "machine": texts(runs["machine"]),
-        }
-    )
-
-
-def with_margins(about: pd.DataFrame, margins: Sequence[Margin]) -> pd.DataFrame:
-    """What comparisons are about, a row each, with which way each metric is better and within what nothing matters."""
-    return about.assign(
-        direction=[metric.direction for metric in about["of"]],
-        equivalence_margin_percent=[float(each.percent) for each in margins],
-        margin_declared=[each.declared for each in margins],
-    )
+    texts = ["order", "server", "specification", "machine", "started"]
+    found = runs[texts].astype(object).fillna("").join(runs["value"])
+    # As points in time; of those without a zone the order is known.
+    found["time"] = found["started"].map(datetime.fromisoformat).map(datetime.timestamp)
+    found["day"] = found["started"].str[:10]
+    of_round = runs[["model", "workload", "iteration"]]
+    found["round"] = list(of_round.itertuples(index=False, name=None))
+    return found.assign(round=found["round"].where(runs["repeat_of"].isna(), None))
 
 
 # -- what they show ------------------------------------------------------------------------------------------------
@@ -312,32 +288,37 @@ def difference(
 ) -> dict[str, Any]:
     """What runs of a candidate, `other`, show against those of a baseline: the columns from which all others follow.
     Where the `order` is given, neither rounds nor times are looked at."""
+    sides = one, other
     first, second = (
         Timeline(*(side[name].tolist() for name in ("time", "round", "server")))
-        for side in (one, other)
+        for side in sides
     )
     if order is None:
         declared: set[DeclaredOrder] = {*one["order"], *other["order"]}
         said = declared.pop() if len(declared) == 1 else "as-published"
         order = order_as_run(said, first, second)
-    analysis = {"interleaved": "paired", "blocked": "description"}.get(order, "welch")
+    analysis = _ANALYSES.get(order, "welch")
     of_units = units(first, second, order)
-    is_complete = all(each.max() >= 0 for each in of_units)
-    if not is_complete:
+    has_units = min(each.max() for each in of_units) >= 0
+    if not has_units:
+        # No round is complete: all runs are described.
         analysis = "description"
         of_units = np.arange(len(one)), np.arange(len(other))
-    values = one["value"].to_numpy(), other["value"].to_numpy()
-    resolution = resolution_of(np.concatenate(values))
+    values = [side["value"].to_numpy() for side in sides]
     sample, against = map(by_unit, values, of_units)
+    resolution = resolution_of(np.concatenate(values))
     is_paired = analysis == "paired"
-    apart, beside = two_means(sample, against, resolution, paired=is_paired)
+    found, beside = two_means(sample, against, resolution, paired=is_paired)
+    if not has_units:
+        found = replace(found, error=np.nan, df=np.nan)
+        beside["n_effective"] = 0
     n = [int((each >= 0).sum()) for each in of_units]
     numbers = [int(each.max()) + 1 for each in of_units]
-    figures = beside | {"difference": apart.value, "error": apart.error, "df": apart.df}
-    if not is_complete:
-        figures |= {"error": np.nan, "df": np.nan, "n_effective": 0}
     return {
-        **{name: float(value) for name, value in figures.items()},
+        **beside,
+        "difference": found.value,
+        "error": found.error,
+        "df": found.df,
         "order": order,
         "analysis": analysis,
         "machines": 1,
@@ -356,30 +337,31 @@ def _over_and_within_machines(
     """Baselines against their candidates, a row of `about` each: over all machines, where `machine` is empty, and then
     within each machine that ran both. Where none did, all runs are described as blocks: a difference between machines
     cannot be told from one between the sides."""
-    found = []
+    found: list[dict[str, Any]] = []
     for pair, (one, other) in enumerate(sides):
-        within = [
-            {"machine": machine} | difference(mine, other[other["machine"] == machine])
-            for machine, mine in one.groupby("machine", sort=False)
-            if (other["machine"] == machine).any()
+        shared = [
+            name for name in one["machine"].unique() if name in {*other["machine"]}
         ]
-        if not within:
+        for name in shared:
+            mine, theirs = (side[side["machine"] == name] for side in (one, other))
+            found.append({"pair": pair, "machine": name} | difference(mine, theirs))
+        if not shared:
             machines = len({*one["machine"], *other["machine"]})
             described = difference(one, other, "blocked") | {"machines": machines}
-            within = [{"machine": None} | described]
-        found += [{"pair": pair} | each for each in within]
+            found.append({"pair": pair, "machine": None} | described)
     each = figured(pd.DataFrame(found).join(about, on="pair"))
     is_alone = ~each["pair"].duplicated(keep=False)
-    overall = each[is_alone].assign(machine=None)
+    overall = each[is_alone]
     several = [
-        {"pair": pair, "machine": None} | over_machines(rows(mine))
+        {"pair": pair} | over_machines(rows(mine))
         for pair, mine in each[~is_alone].groupby("pair")
     ]
     if several:
         together = figured(pd.DataFrame(several).join(about, on="pair"))
         overall = pd.concat([overall, together]).sort_values("pair")
     size = np.array([len(one) + len(other) for one, other in sides])
-    overall["left_out"] = size - overall["n_baseline"] - overall["n_candidate"]
+    left_out = size - overall["n_baseline"] - overall["n_candidate"]
+    overall = overall.assign(machine=None, left_out=left_out)
     return pd.concat([overall, each[each["machine"].notna()]])
 
 
@@ -388,28 +370,30 @@ def figured(found: pd.DataFrame) -> pd.DataFrame:
     true zero; where runs are only described, nothing is tested."""
     of: dict[str, Any]
     of = {str(name): column.to_numpy() for name, column in found.items()}
-    mean, unit = of["mean_baseline"], found["unit"]
+    mean, unit, direction = of["mean_baseline"], found["unit"], of["direction"]
     base = np.where((unit != "°C") & (mean > 0), mean, np.nan)
-    margin = of["equivalence_margin_percent"] / 100 * base
     ratio = of["mean_candidate"] / base
-    known = np.where(ratio == 0, np.nan, ratio)
+    inverse = 1 / np.where(ratio == 0, np.nan, ratio)
     apart = Estimate(of["difference"], of["error"], of["df"])
-    error = np.where(of["analysis"] == "description", np.nan, apart.error)
-    tested = replace(apart, error=error)
+    is_described = of["analysis"] == "description"
+    tested = replace(apart, error=np.where(is_described, np.nan, apart.error))
     # T is the inverse of a rate; for times and memory the ratio is their own.
-    is_rate, is_less = unit.str.endswith("/s"), of["direction"] == "lower"
-    times = np.select([is_rate, is_less], [1 / known, known], np.nan)
-    gain = np.sign(apart.value) * found["direction"].map(_SIGN)
+    times = np.where(unit.str.endswith("/s"), inverse, 1 / inverse)
+    times = np.where(unit.str.endswith("/s") | (direction == "lower"), times, np.nan)
+    sign = np.select([direction == "higher", direction == "lower"], [1, -1], 0)
+    gain = sign * np.sign(apart.value)
     of |= {
         "difference_percent": 100 * apart.value / base,
         "ratio": ratio,
-        "inverse_ratio": 1 / known,
+        "inverse_ratio": inverse,
         "overhead_percent": 100 * (times - 1),
         "p_value": tested.p_value,
-        "equivalence_p": tested.equivalence_p(margin),
+        "equivalence_p": tested.equivalence_p(
+            of["equivalence_margin_percent"] / 100 * base
+        ),
         "power_10_percent": tested.detection_power(DETECTABLE_PERCENT / 100 * base),
         "detectable_percent": 100 * tested.detectable() / base,
-        "better": gain.map({1: "candidate", -1: "baseline"}).to_numpy(),
+        "better": pd.Series(gain).map({1: "candidate", -1: "baseline"}).to_numpy(),
         "servers": found["servers"].astype("Int64"),
     }
     for name, level in _LEVELS.items():
@@ -426,16 +410,14 @@ def judged(found: pd.DataFrame, families: Sequence[str]) -> pd.DataFrame:
     combination of the columns `families`: exploratory ones are many, and by chance some of them would always differ.
     Without families nothing is corrected.
     Then the verdict by the corrected p-values, and what that rests on."""
+    found = found.copy()
     for name, adjusted in _CORRECTED.items():
         found[adjusted] = corrected(found, name, families) if families else found[name]
-    blocked = found["order"] == "blocked"
-    figures = [
-        found[name] for name in ("n_effective", "difference", *_CORRECTED.values())
-    ]
-    found["verdict"] = [
-        verdict_of(*row, confounded=confounded)
-        for *row, confounded in zip(*figures, blocked, strict=True)
-    ]
+    figures = ("n_effective", "difference", *_CORRECTED.values())
+    found["verdict"] = verdict_of(
+        *(found[name].to_numpy(float) for name in figures),
+        confounded=found["order"] == "blocked",
+    )
     return found.assign(why=list(map(why, rows(found))))
 
 
@@ -456,24 +438,19 @@ def estimate(row: TableRow, *, percent: bool = False) -> Estimate | None:
     needed = row.ci95_difference, row.p_value, row.difference_percent if percent else 0
     if None in needed:
         return None
-    low, high = row.ci95_difference
     scale = 100 / abs(row.mean_baseline) if percent else 1.0
-    error = (high - low) / 2 / t_quantile(1 - ALPHA / 2, row.df)
-    return Estimate(scale * row.difference, scale * error, row.df)
+    return Estimate(scale * row.difference, scale * row.error, row.df)
 
 
 def effects(within: Sequence[TableRow]) -> list[Estimate]:
     """What machines found, each within itself, for `over`: in percent of their own baselines, so that a faster machine
     counts no more than a slow one, or in the metric's unit where there is no true zero. Empty where a machine ran its
     environments in blocks, or fewer than two have an effect with an error."""
-    each = [estimate(row, percent=_are_relative(within)) for row in within]
+    relative = all(row.difference_percent is not None for row in within)
+    each = [estimate(row, percent=relative) for row in within]
     known = [found for found in each if found is not None]
     blocked = any(row.order == "blocked" for row in within)
     return [] if blocked or len(known) < 2 else known
-
-
-def _are_relative(within: Sequence[TableRow]) -> bool:
-    return all(row.difference_percent is not None for row in within)
 
 
 def over_machines(within: Sequence[TableRow]) -> dict[str, Any]:
@@ -482,29 +459,26 @@ def over_machines(within: Sequence[TableRow]) -> dict[str, Any]:
     Means and difference are those of a machine with the mean baseline. Where one machine ran its environments in
     blocks the whole is confounded; where one has too few runs it is undecided.
     """
-    relative, known = _are_relative(within), effects(within)
-    base = float(np.mean([row.mean_baseline for row in within]))
+    of = pd.DataFrame(within)
+    known, base = effects(within), of["mean_baseline"].mean()
+    relative = of["difference_percent"].notna().all()
     scale = base / 100 if relative else 1.0
-    name = "difference_percent" if relative else "difference"
-    mean = float(np.mean([getattr(row, name) for row in within]))
+    mean = of["difference_percent" if relative else "difference"].mean()
     effect = over(known) if known else Estimate(mean, np.nan, np.nan)
-    n = [(row.n_baseline, row.n_candidate) for row in within]
-    independent = sum(
-        row.servers or min(each) for row, each in zip(within, n, strict=True)
-    )
+    independent = of["servers"].fillna(of[["n_baseline", "n_candidate"]].min(axis=1))
     return {
         "mean_baseline": base,
         "mean_candidate": base + scale * effect.value,
         "difference": scale * effect.value,
         "error": scale * effect.error,
         "df": effect.df,
-        "order": order_over_machines(row.order for row in within),
+        "order": order_over_machines(of["order"]),
         "analysis": "machines",
-        "machines": len(within),
+        "machines": len(of),
         "servers": None,
-        "days": max(row.days for row in within),
-        "n_baseline": sum(one for one, _ in n),
-        "n_candidate": sum(other for _, other in n),
-        "n_effective": min(row.n_effective for row in within),
-        "unseen_percent": unseen_percent(independent),
+        "days": of["days"].max(),
+        "n_baseline": of["n_baseline"].sum(),
+        "n_candidate": of["n_candidate"].sum(),
+        "n_effective": of["n_effective"].min(),
+        "unseen_percent": unseen_percent(independent.sum()),
     }

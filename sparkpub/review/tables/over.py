@@ -35,7 +35,6 @@ from sparkpub.review.tables.column import (
 )
 from sparkpub.review.tables.comparisons import (
     FIGURES,
-    Margin,
     difference,
     effects,
     estimate,
@@ -43,7 +42,6 @@ from sparkpub.review.tables.comparisons import (
     judged,
     over_machines,
     pairs_of,
-    with_margins,
 )
 
 MEMORY_UNIT = "GiB"
@@ -192,8 +190,11 @@ def repeats(
         digests = {*one["specification"], *other["specification"]}
         same = None if "" in digests else len(digests) == 1
         found.append(difference(one, other, "mixed") | {"same_specification": same})
-    margin = Margin(REPEAT_PERCENT, declared=False)
-    about = with_margins(pairs.assign(against=against), [margin] * len(pairs))
+    about = pairs.assign(
+        against=against,
+        equivalence_margin_percent=REPEAT_PERCENT,
+        margin_declared=False,
+    )
     return table(REPEATS, judged(figured(about.join(pd.DataFrame(found))), ["family"]))
 
 

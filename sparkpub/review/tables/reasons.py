@@ -1,19 +1,14 @@
 """Why a comparison is decided as it is, or is not, and why one replicates, in words."""
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, isnan
 
-import numpy as np
-
-from sparkpub.record.text import counted, number, outward, p_text
+from sparkpub.record.text import counted, listed, number, outward, p_text
 from sparkpub.review.statistics.estimate import (
-    ALPHA,
     MINIMUM_RUNS,
     Estimate,
     is_significant,
-    over,
     spread,
-    t_quantile,
 )
 from sparkpub.review.tables.column import TableRow
 
@@ -69,26 +64,15 @@ def _scope(c: TableRow) -> str:
 
 
 def _too_few(c: TableRow) -> str:
-    needed = f"{MINIMUM_RUNS} are needed"
-    worth = f"worth {c.n_effective:.1f} independent ones, and {needed}."
+    if c.order == "interleaved" and c.analysis == "description":
+        return "No round is complete, so that nothing can be decided."
+    runs = _runs(c)
+    if c.servers is not None:
+        runs += f" on {counted(c.servers, 'server')} a side"
     if c.machines > 1:
-        return f"On one of the {c.machines} machines there are too few runs or rounds to decide: they are {worth}"
-    few = min(c.n_baseline, c.n_candidate) < MINIMUM_RUNS
-    paired = c.analysis == "paired"
-    what = _runs(c)
-    if c.order == "interleaved" and (few or not paired):
-        rounds = c.n_baseline if paired else 0
-        text = f"Too few complete rounds to decide: {rounds}, and {needed}."
-    elif few:
-        text = f"Too few runs to decide: {what.removesuffix(' runs')}, and {MINIMUM_RUNS} a side are needed."
-    elif c.servers is not None and c.servers < MINIMUM_RUNS:
-        text = f"Too few servers to decide: the {what} shared {c.servers} a side, and {needed}."
-    else:
-        on = "" if c.servers is None else f" on {c.servers} servers a side"
-        text = f"Neighbouring runs are alike: the {what}{on} are {worth}"
-    if paired and c.left_out:
-        text += f" The difference is of these rounds, {_left_out(c)}."
-    return text
+        runs += f" on one of the {c.machines} machines"
+    worth = f"worth {c.n_effective:.1f}, and {MINIMUM_RUNS} are needed"
+    return f"Too few independent runs to decide: the {runs} are {worth}."
 
 
 def _runs(c: TableRow) -> str:
@@ -137,41 +121,22 @@ def of_replication(
     known: Sequence[Estimate],
     what: str,
 ) -> str:
-    """What a replication rests on, in a sentence: that of `overall`, which the sessions with these verdicts and effects
-    make. `what` is what differs: machines, or sessions of one."""
+    """What a replication rests on: the verdict of `overall`, those of the sessions, and their effects. `what` is what
+    differs: machines, or sessions of one."""
     if overall.verdict == "confounded":
         return f"In one {what} the environments ran in separate blocks of time."
     if not known:
         return f"Fewer than two {what}s have runs enough for an interval."
-    found, machines = spread(known), counted(len(known), what)
-    apart = f"Q = {found['q']:.1f}, {p_text(found['heterogeneity_p'])}"
-    if said == "replicates":
-        agreed = f"The mean over {machines} is decided, and none of them decides otherwise ({apart})."
-        ends = found["prediction95_low"], found["prediction95_high"]
-        return agreed + _size(overall.verdict, ends, what)
-    if said == "does not replicate":
-        return f"The {what}s decide differently, and differ by more than their errors explain ({apart})."
-    if len(set(verdicts) - {"undecided"}) > 1:
-        return f"The {what}s decide differently, but differ by no more than their errors explain ({apart})."
-    if overall.verdict != "undecided":
-        return f"The mean over {machines} is decided, but one of them decides otherwise ({apart})."
-    df = over(known).df
-    # Why a mean over so few is known badly: its interval in standard errors.
-    return (
-        f"The mean over {machines} is not decided: {len(known)} {what}s leave {counted(df, 'degree')} of freedom, so "
-        f"that its interval reaches {t_quantile(1 - ALPHA / 2, df):.1f} standard errors to either side. More {what}s "
-        "would narrow it, more runs hardly."
+    found = spread(known)
+    text = (
+        f"Over {counted(len(known), what)} the mean is {overall.verdict}, and they are {listed(verdicts)} themselves "
+        f"(Q = {found['q']:.1f}, {p_text(found['heterogeneity_p'])})."
     )
-
-
-def _size(verdict: str, prediction95: tuple[float, float], what: str) -> str:
-    """Whether what replicates in its direction does so in its size: the prediction interval decides. Empty where two
-    sessions leave none."""
-    if np.isnan(prediction95).any():
-        return ""
-    low, high = outward(*prediction95)
-    ends = f"{number(low, 1, signed=True)} and {number(high, 1, signed=True)} %"
-    where = f"one more {what} is expected between {ends}"
-    if verdict == "equivalent" or low > 0 or high < 0:
-        return f" By size, {where}."
-    return f" Only the direction replicates: {where}."
+    ends = found["prediction95_low"], found["prediction95_high"]
+    if said == "replicates" and not isnan(ends[0]):
+        low, high = outward(*ends)
+        text += (
+            f" One more {what} is expected between {number(low, 1, signed=True)} and "
+        )
+        text += f"{number(high, 1, signed=True)} %."
+    return text

@@ -90,7 +90,9 @@ def draw(
         .transform_filter("isValid(datum.vx) && isValid(datum.vy)")
         .transform_filter(f"indexof(datum.flags, {json.dumps(DOUBTED)}) < 0")
     )
-    marks = shapes.points_of(points, list(dict.fromkeys(names.values()))).encode(
+    marks = shapes.points_of(
+        points, list(dict.fromkeys(names.values())), "Environment"
+    ).encode(
         x=alt.X(
             "vx:Q",
             title=None,

@@ -8,28 +8,15 @@ from typing import Any
 import pandas as pd
 
 from sparkpub.review.checks import Finding
-from sparkpub.site.content import block_key
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.shapes import Row, Spec
 from sparkpub.site.study import records
 
 FOLDER = "charts"
 DRAWN = (
-    *("model", "environment", "workload"),
-    *(
-        "panel",
-        "name",
-        "group",
-        "kind",
-        "line",
-        "column",
-        "text",
-        "colour",
-        "label",
-        "left",
-    ),
-    *("x", "end", "order", "value", "low", "high", "least", "most", "verdict"),
-    *("iteration", "counts", "href", "tip"),
+    *("model", "environment", "workload", "panel", "name", "group", "kind", "line"),
+    *("column", "text", "colour", "label", "left", "x", "end", "order", "value"),
+    *("low", "high", "least", "most", "verdict", "iteration", "counts", "href", "tip"),
 )
 """What a row of a chart may have: what a shape draws, and behind the keys of its cell, by which readers filter."""
 
@@ -73,11 +60,6 @@ class Figure:
     rows_at: str = ""
     drawn_as: str = ""
 
-    @property
-    def block(self) -> str:
-        """The key of the placeholder that stands for the figure in a page."""
-        return block_of(self.key)
-
     def csv(self) -> bytes:
         """Its rows for a spreadsheet."""
         rows = pd.DataFrame(self.chart.rows).drop(columns="tip", errors="ignore")
@@ -86,11 +68,6 @@ class Figure:
     def address(self, suffix: str) -> str:
         """Where a file of the figure is published, from the root of the site: stable across builds."""
         return f"{FOLDER}/{self.key}.{suffix}"
-
-
-def block_of(key: str) -> str:
-    """The key of the placeholder that stands for the figure of a key."""
-    return block_key(f"figure:{key}")
 
 
 def table_of(told: Sequence[Mapping[str, Value]]) -> Table:

@@ -20,17 +20,17 @@ from typing import NamedTuple
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
+from sparkpub.review import sweeps
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import runs_of
-from sparkpub.site import sweeps
+from sparkpub.review.sweeps import Axis
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import campaign as metrics
 from sparkpub.site.figures import others, said, speeds
 from sparkpub.site.figures.draw import Chart, Drawings
-from sparkpub.site.figures.figure import Figure, block_of
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.publication import Publication, slug
 from sparkpub.site.study import KEYS, StudiedCampaign
-from sparkpub.site.sweeps import Axis
 
 ENDINGS = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES} | {
     sweeps.LOAD.name: "sweep"
@@ -172,7 +172,7 @@ class Library:
             self.wanted[figure.key] = figure
             if self._drawings is not None:
                 self._drawings.want(figure.key, figure.chart)
-        return placeholder(figure.block)
+        return placeholder(figure.key)
 
     def add_later(self, key: str, chart: Chart) -> None:
         """Have drawn what is put into its pages as these are written."""
@@ -185,9 +185,9 @@ class Library:
         self.pictures.add(self._asked(name, campaign, part)[0])
         return self.place(name, campaign, **part)
 
-    def block(self, name: str, campaign: str | None = None, **part: str) -> str:
-        """The key of the placeholder of a figure that there is, which is not made for that."""
-        return block_of(self._asked(name, campaign, part)[0])
+    def named(self, name: str, campaign: str | None = None, **part: str) -> str:
+        """The placeholder of a figure that there is, which is not made for that."""
+        return placeholder(self._asked(name, campaign, part)[0])
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
         """A figure by name."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isinf
+from math import isfinite
 
 import pandas as pd
 
@@ -16,19 +16,19 @@ from sparkpub.record.text import (
     listed,
     percent,
     rounded,
-    spread,
+    span,
     with_unit,
 )
 from sparkpub.review.names import in_environment, runs_of
-from sparkpub.review.progress import VersionLine, beyond_noise, in_words
+from sparkpub.review.progress import VersionLine, beyond_noise
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
-from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, Shape, growth
+from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, growth
 from sparkpub.review.statistics.series import detectable_change
+from sparkpub.review.sweeps import SHOWS_A_SHAPE, Axis, Line
 from sparkpub.review.tables.capacities import LIMITS, NOT_RANKED, TOLD_SECONDS
 from sparkpub.review.tables.column import TableRow
-from sparkpub.site import sentences, sweeps
+from sparkpub.site import sentences
 from sparkpub.site.study import StudiedCampaign, records
-from sparkpub.site.sweeps import Axis, Line
 
 FOLD = 2
 """From this factor on growth is told in multiples, below in per cent."""
@@ -36,12 +36,6 @@ CLOSE = 0.1
 """In per cent: runs that all lie nearer to the mean than this are not told apart."""
 MOST_NAMED = 4
 """Builds that the sentence on capacity names one by one."""
-VERBS: dict[Shape, str] = {
-    "level": f"changes by less than {LEVEL_PERCENT:g}{SPACE}%",
-    "grows": "grows",
-    "falls": "falls",
-}
-"""Of both ends of a line, which nothing tests."""
 
 
 # ---- Growth along a line ---------------------------------------------------------------------------------------------
@@ -61,193 +55,150 @@ class Curve:
         points = [(value, cell.mean) for value, cell in self.cells]
         return growth(points, repeated=all(cell.n > 1 for _, cell in self.cells))
 
+    def last(self) -> float:
+        """The mean at the largest value."""
+        return float(self.cells[-1][1].mean)
+
     @property
     def knee(self) -> float | None:
         """The value at the knee, where there is one."""
         place = self.growth.knee
         return None if place is None else self.cells[place][0]
 
-    @property
-    def last(self) -> float:
-        """The mean at the largest value."""
-        return float(self.cells[-1][1].mean)
 
-
-def curves(
-    campaign: StudiedCampaign,
-    axis: Axis,
-    metric: Metric,
-) -> list[Curve]:
+def curves(campaign: StudiedCampaign, axis: Axis, metric: Metric) -> list[Curve]:
     """The lines of an axis along which a metric has two means or more: those with a shape first, the best first."""
     statistics = {cell.cell: cell for cell in campaign.statistics(metric)}
     found = []
     for line, name in campaign.lines.items():
-        cells = [
-            (at, statistics[cell]) for at, cell in line.points if cell in statistics
-        ]
+        points = [(at, statistics.get(cell)) for at, cell in line.points]
+        cells = tuple((at, cell) for at, cell in points if cell is not None)
         if line.axis is axis and len(cells) > 1:
-            found.append(Curve(line, name, tuple(cells)))
-    found.sort(
-        key=lambda curve: curve.last,
-        reverse=metric.direction != "lower",
-    )
-    return sorted(found, key=lambda curve: len(curve.cells) < sweeps.SHOWS_A_SHAPE)
+            found.append(Curve(line, name, cells))
+    sign = 1 if metric.direction == "lower" else -1
+
+    def place(curve: Curve) -> tuple[bool, float]:
+        return len(curve.cells) < SHOWS_A_SHAPE, sign * curve.last()
+
+    return sorted(found, key=place)
 
 
 def growing(metric: Metric, found: Sequence[Curve]) -> str:
-    """The shape and the knee of one line in at most 20 words; of several, how many have which shape."""
+    """The shape and the knee of one line; of several, how many have which shape."""
+    grown = [curve.growth for curve in found]
+    line, first = found[0].line, grown[0]
+    shapes = [each.shape for each in grown]
+    shape = max(shapes, key=shapes.count)
     if len(found) > 1:
-        return _several(metric, found)
-    (curve,) = found
-    line, grown = curve.line, curve.growth
-    (first, low), (last, high) = grown.points[0], grown.points[-1]
+        alike = [each for each in grown if each.shape == shape]
+        text = f"{metric.subject} {_verb(alike)} with {line.word}"
+        if shape != "level":
+            most = max(found, key=Curve.last)
+            text += f", up to {metric.told(most.last())} ({most.name})"
+        if len(alike) < len(found):
+            others = len(found) - len(alike)
+            text += f", but not on {others} of {counted(len(found), 'line')}"
+        return f"{text}."
+    (begin, low), (end, high) = first.points[0], first.points[-1]
     begins, ends = (metric.rounded(value, unit=False) for value in (low, high))
-    if grown.knee is None:
-        along = f"from {line.place(first)} to {last:,g}"
-        return f"{metric.subject} {_verb(grown)} {along}: {begins} to {with_unit(ends, metric.unit)}."
-    at, there = grown.points[grown.knee]
-    shape, level = grown.shape_before_knee, metric.rounded(there)
-    how = f"{VERBS[shape]} from {begins} to {level} at"
+    if first.knee is None:
+        ends = with_unit(ends, metric.unit)
+        along = f"from {line.place(begin)} to {end:,g}"
+        return f"{metric.subject} {_verb(grown)} {along}: {begins} to {ends}."
+    at, there = first.points[first.knee]
+    shape, level = first.shape_before_knee, metric.rounded(there)
+    how = f"{shape} from {begins} to {level} at"
     if shape == "level":
         how = f"stays near {level} up to"
     return (
-        f"{metric.subject} {how} {line.place(at)} (the knee), then {ends} at {last:,g}."
+        f"{metric.subject} {how} {line.place(at)} (the knee), then {ends} at {end:,g}."
     )
 
 
-def _verb(grown: Growth) -> str:
-    """What a line without a knee does."""
-    verb = VERBS[grown.shape]
-    if grown.shape == "level" or grown.factor is None:
-        return verb
-    if grown.factor >= FOLD:
-        return f"{verb} {rounded(grown.factor, 2)}-fold"
-    share = percent(abs(100 * (grown.factor - 1)), 0).lstrip("+")
-    return f"{verb} by {share}"
-
-
-def _several(metric: Metric, found: Sequence[Curve]) -> str:
-    """The shape that most lines have."""
-    shapes = [curve.growth.shape for curve in found]
-    shape = max(shapes, key=shapes.count)
-    alike = [curve for curve in found if curve.growth.shape == shape]
-    along = f"with {found[0].line.word}"
-    text, end = f"{metric.subject} {VERBS[shape]}", "."
-    if len(alike) < len(found):
-        others = len(found) - len(alike)
-        end = f", but not on {others} of {counted(len(found), 'line')}."
-    factors = sorted(
-        factor for curve in alike if (factor := curve.growth.factor) is not None
-    )
-    if shape == "level" or not factors:
-        return f"{text} {along}{end}"
-    if factors[-1] < FOLD:
-        shares = sorted(abs(100 * (factor - 1)) for factor in factors)
-        by = spread([between(shares[0], shares[-1], 0)], "%")
-        return f"{text} by {by} {along}{end}"
-    fold = f"{extent(factors).replace(' to ', '- to ')}-fold"
-    most = max(alike, key=lambda curve: curve.last)
-    return f"{text} {fold} {along}, up to {metric.told(most.last)} ({most.name}){end}"
+def _verb(grown: Sequence[Growth]) -> str:
+    """What lines of one shape do from the first to the last point, which nothing tests."""
+    shape = grown[0].shape
+    if shape == "level":
+        return f"changes by less than {LEVEL_PERCENT:g}{SPACE}%"
+    factors = [each.factor for each in grown if each.factor is not None]
+    if not factors:
+        return shape
+    if max(factors) >= FOLD:
+        return f"{shape} {extent(factors).replace(' to ', '- to ')}-fold"
+    shares = [abs(100 * (factor - 1)) for factor in factors]
+    return f"{shape} by {between(min(shares), max(shares), 0)}{SPACE}%"
 
 
 # ---- Differences -----------------------------------------------------------------------------------------------------
 
 
-def verdicts(
-    rows: pd.DataFrame,
-    baseline: str,
-    margin: float,
-) -> str:
+def verdicts(rows: pd.DataFrame, baseline: str, margin: float) -> str:
     """`12 differences from native: 9 within ±1 % and 3 at most 2.4 %.`"""
-    undecided = rows[rows["verdict"] == "undecided"]
-    farthest = undecided[["low", "high"]].abs().max().max()
+    undecided = rows.loc[rows["verdict"] == "undecided", ["low", "high"]]
+    farthest = undecided.abs().to_numpy().max(initial=0.0)
     words = {
         "equivalent": f"within ±{margin:g}{SPACE}%",
-        "undecided": sentences.at_most(0 if pd.isna(farthest) else farthest),
+        "undecided": sentences.at_most(farthest),
         "confounded": "perhaps due to time",
     }
     numbers = Counter(rows["verdict"]).most_common()
     told = [(number, words.get(verdict, verdict)) for verdict, number in numbers]
     against = runs_of(baseline)
-    if len(rows) == 1:
-        return f"The difference from {against} is {told[0][1]}."
     if len(told) == 1:
-        return f"All {len(rows)} differences from {against} are {told[0][1]}."
+        of = counted(len(rows), "difference")
+        return f"{of} from {against}, each {told[0][1]}."
     counts = listed(f"{number} {said}" for number, said in told)
     return f"{len(rows)} differences from {against}: {counts}."
 
 
-def levels(rows: pd.DataFrame) -> str:
-    """`90 % intervals`, and which are at 95 % where some are: a bound needs one side of an interval only."""
-    found = sorted(set(rows["level"]))
-    more = f" ({found[-1]} % for higher and lower)" if len(found) > 1 else ""
-    return f"{found[0]} % intervals{more}"
-
-
 def farthest(rows: pd.DataFrame, baseline: str) -> str:
-    """How far the farthest run lies from the mean of the baseline, in per cent, and where that is."""
+    """How far the farthest run lies from the mean of the baseline, in per cent."""
     if rows.empty:
         return f"None of these runs is compared with {runs_of(baseline)}."
-    several = rows["workload"].nunique() > 1
-    parts = rows["Model"] + (" (" + rows["Load"] + ")" if several else "")
-    distances = rows["value"].abs().groupby(parts, sort=False).max()
-    most, part = distances.max(), distances.idxmax()
-    far = percent(max(most, CLOSE)).lstrip("+")
-    text = f"Every run is within {far} of the mean measured {in_environment(baseline)}"
-    if len(distances) > 1 and most > CLOSE:
-        text += f"; the farthest is of {part}"
-    return f"{text}."
+    far = percent(max(rows["value"].abs().max(), CLOSE)).lstrip("+")
+    return f"Every run is within {far} of the mean measured {in_environment(baseline)}."
 
 
-_REPEATS = {
-    "replicates": ("replicates", "replicate"),
-    "does not replicate": ("does not replicate", "do not replicate"),
-    "undecided": ("differs", "differ"),
+_REPLICATIONS = {
+    "replicates": "replicated",
+    "does not replicate": "not replicated",
+    "undecided": "undecided",
 }
-"""What machines show together: of one comparison and of several."""
+"""What machines show together, and how a sentence says it."""
 
 
-def replication(
-    rows: pd.DataFrame,
-    metrics: Mapping[str, str],
-    sessions: int,
-) -> str:
-    """`Over 2 machines, 1 comparison replicates (median time per output token), and 2 comparisons differ by at most
-    3.2 % (output throughput and request latency; undecided).`
+def replication(rows: pd.DataFrame, metrics: Mapping[str, str], sessions: int) -> str:
+    """`3 comparisons over 2 machines: 1 replicated (median time per output token), 2 undecided (at most 3.2 %: output
+    throughput and request latency).`
 
     `rows` are those over all machines, `metrics` has each metric as it stands within a sentence, `sessions` is how many
     machines were measured.
     """
-    most = int(rows["machines"].max())
     parts = []
-    for word, (verb, several) in _REPEATS.items():
+    for word, said in _REPLICATIONS.items():
         mine = rows[rows["replication"] == word]
         if mine.empty:
             continue
-        text = (
-            f"{counted(len(mine), 'comparison')} {verb if len(mine) == 1 else several}"
-        )
         named = dict.fromkeys(metrics[name] for name in mine["metric"])
-        behind = [listed(named)] if len(named) <= sentences.MOST_NAMES else []
-        if word == "undecided":
-            text += f" by {_bound(mine)}"
-            behind.append(word)
-        parts.append(f"{text} ({'; '.join(behind)})" if behind else text)
-    what = "machine" if sessions == most else "session"
-    return f"Over {counted(most, what)}, {listed(parts)}."
+        names = listed(named) if len(named) <= sentences.MOST_NAMES else "several"
+        if word == "undecided" and mine["low"].notna().all():
+            names = f"{sentences.at_most(_bound(mine))}: {names}"
+        parts.append(f"{len(mine)} {said} ({names})")
+    number = int(rows["machines"].max())
+    on = counted(number, "machine" if sessions == number else "session")
+    return f"{counted(len(rows), 'comparison')} over {on}: {', '.join(parts)}."
 
 
-def _bound(rows: pd.DataFrame) -> str:
-    """`at most 3.2 %`: the farthest end of the 90 % intervals, of which each end is a bound of its side as everywhere;
-    the lines are the wider ones at 95 %."""
-    if rows["low"].isna().any():
-        return "an amount for which these are too few runs"
-    ends = []
+def _bound(rows: pd.DataFrame) -> float:
+    """The farthest end of the 90 % intervals, of which each end is a bound of its side as everywhere; the lines are the
+    wider ones at 95 %."""
+    far = []
     for row in records(rows):
-        df = row["machines"] - 1
-        narrower = t_quantile(1 - ALPHA, df) / t_quantile(1 - ALPHA / 2, df)
-        ends.append(abs(row["value"]) + narrower * (row["high"] - row["low"]) / 2)
-    return sentences.at_most(max(ends))
+        wide, narrow = (
+            t_quantile(1 - tail, row["machines"] - 1) for tail in (ALPHA / 2, ALPHA)
+        )
+        far.append(abs(row["value"]) + narrow / wide * (row["high"] - row["low"]) / 2)
+    return float(max(far))
 
 
 # ---- Order, capacity, coverage, users --------------------------------------------------------------------------------
@@ -260,68 +211,56 @@ def drifting(cells: Sequence[TableRow]) -> list[TableRow]:
 
 
 def drift(campaign: StudiedCampaign, metric: Metric) -> str:
-    """The cells that drift, or what change would have been seen; empty where none was tested."""
+    """The cells that drift, or what change would have been seen, since a test that sees nothing says no more than that;
+    empty where none was tested."""
     cells = campaign.statistics(metric)
     tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
     if not tested:
         return ""
     test = "Mann-Kendall over the runs in the figures, adjusted"
-    found = [
-        " · ".join(campaign.names.cell(cell.campaign, cell.cell))
-        for cell in drifting(cells)
-    ]
+    of = counted(len(tested), "cell")
+    found = [campaign.cells_here[cell.cell] for cell in drifting(cells)]
     if found:
-        of_all = f"{len(found)} of {counted(len(tested), 'cell')}"
-        return f"{metric.label} drifts with run order in {of_all} ({test}): {'; '.join(found)}."
-    fewest, most = min(cell.n for cell in tested), max(cell.n for cell in tested)
-    runs = f"{most} runs" if fewest == most else f"{fewest} to {most} runs"
-    if len(tested) > 1:
-        runs += f" of {counted(len(tested), 'cell')}"
-    return f"No trend of {metric.within_sentence} is seen in {runs}; {_unseen(campaign, tested)} ({test})."
-
-
-def _unseen(campaign: StudiedCampaign, cells: Sequence[TableRow]) -> str:
-    """What change over a campaign would have been seen: a test that sees nothing says no more than that. The p-values
-    are corrected for the number of trends that were tested in the campaign."""
+        return f"{metric.label} drifts with run order in {len(found)} of {of} ({test}): {'; '.join(found)}."
     table = campaign.site.results.cells
-    tests = table.loc[
-        table["campaign"] == campaign.data.name, "trend_p_adjusted"
-    ].count()
+    mine = table[table["campaign"] == campaign.data.name]
+    alpha = ALPHA / mine["trend_p_adjusted"].count()
     changes = [
-        detectable_change(cell.n, cell.sd, ALPHA / tests) / cell.mean
-        for cell in cells
+        100 * detectable_change(cell.n, cell.sd, alpha) / cell.mean
+        for cell in tested
         if cell.n > 2 and cell.mean > 0
     ]
-    largest = 100 * max(changes, default=inf)
-    if isinf(largest):
-        return "some are too few to show any"
-    return f"a change of {largest:.2g} % from the first to the last run usually would have been"
+    runs = f"{span([str(n) for n in sorted({cell.n for cell in tested})])} runs of {of}"
+    seen = "some are too few to show any"
+    if changes and isfinite(max(changes)):
+        seen = f"a change of {max(changes):.2g} % from the first to the last run usually would have been"
+    return f"No trend of {metric.within_sentence} is seen in {runs}; {seen} ({test})."
 
 
 def capacity(rows: pd.DataFrame) -> str:
-    """What the table of capacities shows: `4 of 37 builds keep … at every rate up to 1.0 a second, 2 as far as theirs
-    were measured, 12 up to a lower one, 18 at none. 1 is not ranked.` Empty where there are none."""
+    """What the table of capacities shows: `Of 37 builds, 4 keep … at every rate up to 1.0 a second, 2 as far as theirs
+    were measured, 12 up to a lower one, 18 at none.` Empty where there are none."""
     rows = rows[rows["limit_seconds"] == TOLD_SECONDS]
     if rows.empty:
         return ""
     if len(rows) <= MOST_NAMED:
         each = "; ".join(rows["name"] + " " + rows["text"].astype(str))
         return f"Requests a second with {LIMITS}: {each}."
-    ranked = rows[rows["text"] != NOT_RANKED]
-    open_ended = ranked[ranked["at_least"]]
-    none = (ranked["rate"].fillna(0) == 0).sum()
     # A sweep that ended early, as where a server stopped, bears what it reached and no more is known.
     highest = rows["highest"].max()
-    to_the_end = (open_ended["highest"] == highest).sum()
-    short = len(open_ended) - to_the_end
-    ended = f"{short} as far as theirs were measured, " if short else ""
-    text = (
-        f"{to_the_end} of {counted(len(rows), 'build')} keep {LIMITS} at every rate up to {highest} a second, {ended}"
-        f"{len(ranked) - len(open_ended) - none} up to a lower one, {none} at none."
-    )
-    if len(ranked) < len(rows):
-        text += f" {len(rows) - len(ranked)} not ranked: the answers at some rates had another length than asked for."
-    return text
+    is_ranked = rows["text"] != NOT_RANKED
+    held = is_ranked & rows["at_least"]
+    reached = (held & (rows["highest"] == highest)).sum()
+    none = (is_ranked & rows["rate"].isna()).sum()
+    told = [
+        f"{reached} keep {LIMITS} at every rate up to {highest} a second",
+        f"{held.sum() - reached} as far as theirs were measured",
+        f"{(is_ranked & ~held).sum() - none} up to a lower one",
+        f"{none} at none",
+        f"{(~is_ranked).sum()} not ranked, since answers at some rates had another length than asked for",
+    ]
+    shown = [part for part in told if not part.startswith("0 ")]
+    return f"Of {counted(len(rows), 'build')}, {', '.join(shown)}."
 
 
 def coverage(states: Sequence[str]) -> str:
@@ -334,62 +273,28 @@ def coverage(states: Sequence[str]) -> str:
 
 
 def users(rows: pd.DataFrame, line: Line) -> str:
-    """One line: both rates at the knee and at the end. Several: how many points are best choices."""
+    """One line: both rates at its ends. Several: how many points are best choices."""
     if rows["line"].nunique() > 1:
-        of = of_its_model(rows)
-        return (
-            f"{rows['front'].sum()} of {counted(len(rows), 'point')} are best choices: no other{of} gives both machine "
-            "and user more."
-        )
-    ordered = rows.sort_values("order")
-    points = list(zip(ordered["order"], ordered["value"], strict=True))
-    knee = growth(points, repeated=bool((ordered["n"] > 1).all())).knee
-    first, last = ordered.iloc[knee or 0], ordered.iloc[-1]
-    mark = "" if knee is None else " (the knee)"
+        points = counted(len(rows), "point")
+        return f"{rows['front'].sum()} of {points} are best choices: no other of the model gives both more."
+    first, last = rows.iloc[rows["order"].argmin()], rows.iloc[rows["order"].argmax()]
     return (
-        f"At {line.place(first['order'])}{mark}, the machine generates {rounded(first['value'])} tok/s "
+        f"At {line.place(first['order'])}, the machine generates {rounded(first['value'])} tok/s "
         f"and each user gets {rounded(first['x'])}; "
         f"at {last['order']:,g}, {rounded(last['value'])} and {rounded(last['x'])}."
     )
 
 
-def of_its_model(rows: pd.DataFrame) -> str:
-    """Among which points one is the best choice: those of its model, where there are several."""
-    return " of its model" if rows["model"].nunique() > 1 else ""
-
-
 def versions(lines: Sequence[VersionLine]) -> str:
-    """`10 of 30 loads changed beyond the noise of their runs, by −6.9 to +1.7 %.`, after a correction for their number;
-    the range alone where the runs are too few to know their noise."""
-    if len(lines) == 1:
-        (line,) = lines
-        engines = [point.speed.engine for point in (line.points[0], line.points[-1])]
-        what = f"From {engines[0]} to {engines[1]}"
-        if engines[0] == engines[1]:
-            what = f"{engines[0]}, measured again"
-        return f"{what}: {in_words(line.total)}."
-    loads = counted(len(lines), "load")
+    """`10 of 30 loads changed beyond the noise of their runs, by −6.9 to +1.7 %.`, after a correction for their
+    number."""
+    loads, beyond = counted(len(lines), "load"), beyond_noise(lines)
+    changes = [line.total.value for line in beyond or lines]
+    ends = between(min(changes), max(changes), 1, signed=True)
     if all(line.total.interval() is None for line in lines):
         return (
-            f"{loads}, {_range(lines)}: too few runs to tell a change from their noise."
+            f"{loads}, {ends}{SPACE}%: too few runs to tell a change from their noise."
         )
-    beyond = beyond_noise(lines)
     if not beyond:
-        return f"None of {loads} is shown to change ({_range(lines)} measured; Holm)."
-    return f"{len(beyond)} of {loads} changed beyond the noise of their runs (Holm), by {_range(beyond)}."
-
-
-def _range(lines: Sequence[VersionLine]) -> str:
-    """`−6.9 to +1.7 %`: the smallest and the largest change."""
-    changes = [line.total.value for line in lines]
-    return spread(
-        [
-            between(
-                min(changes),
-                max(changes),
-                1,
-                signed=True,
-            )
-        ],
-        "%",
-    )
+        return f"None of {loads} is shown to change ({ends}{SPACE}% measured; Holm)."
+    return f"{len(beyond)} of {loads} changed beyond the noise of their runs (Holm), by {ends}{SPACE}%."

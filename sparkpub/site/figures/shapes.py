@@ -43,10 +43,9 @@ VERDICTS = {
     "confounded": "cross",
     "changed": "circle",
     "not shown": "diamond",
-    "first": "square",
 }
 """Verdict to its sign, in the order of the legend."""
-OPEN = ("undecided", "confounded", "not shown", "first")
+OPEN = ("undecided", "confounded", "not shown")
 """Verdicts whose signs are hollow: nothing is shown."""
 WIDE_RANGE = 4
 """From this ratio of the last tick to the first on, an axis is logarithmic."""
@@ -64,20 +63,14 @@ def dots(
     """Runs lie below each other in order of `iteration`, in the strip of their group. A mean is a tick before the bar
     of its interval, and `least` and `most` are the ends of a box's whiskers. `band` is a margin around zero, in the
     unit of the values. Panels have axes of their own unless these are `shared`."""
-    beside = _stand_beside(rows, groups)
-    strips = len(groups) if beside else 1
+    strips = max(len(groups), 1)
     step = max(34, 22 * strips)
     last = max((row.get("iteration", 0) for row in rows), default=0) + 1
-    strip = f"indexof({list(groups)}, datum.group)" if beside else "0"
+    strip = f"max(indexof({list(groups)}, datum.group), 0)"
     within = f"isValid(datum.iteration) ? 0.35 + 0.3 * datum.iteration / {last} : 0.5"
     scale = alt.Scale(domain=[0, strips], zero=False)
     place: Spec = {
-        "y": _names(
-            rows,
-            narrow,
-            step,
-            gap=0.2,
-        ),
+        "y": _names(rows, narrow, step, gap=0.2),
         "yOffset": alt.YOffset("offset:Q", scale=scale),
     }
     # Of axes that panels do not share the title stands once, below all.
@@ -91,48 +84,33 @@ def dots(
         *_margin(band),
         whisker,
         interval.encode(**_at(x="low", x2="high")),
-        _points(rows, groups, "Environment" if beside else "").encode(x=x, **place),
-        tick.encode(x=x, tooltip=_tip(rows)),
+        _runs(groups, "Environment").encode(x=x, **place),
+        tick.encode(x=x, tooltip=_tip()),
         # Without a place of its own it would ask for the height of the panel, which follows from its rows.
-        *_room_of(rows, x=x, y=alt.YValue(0)),
+        _of("room").mark_point(opacity=0).encode(x=x, y=alt.YValue(0)),
     ]
-    panels = _panels(
-        layers,
-        rows,
-        narrow,
-        step,
-        apart=apart,
-    )
-    return {
-        **panels,
-        "transform": [{"calculate": f"{strip} + ({within})", "as": "offset"}],
-    }
+    offset = {"calculate": f"{strip} + ({within})", "as": "offset"}
+    return {**_panels(layers, rows, narrow, step, apart), "transform": [offset]}
 
 
-def forest(
-    rows: Rows, *, title: str, band: float | None = None, narrow: bool = False
-) -> Spec:
+def forest(rows: Rows, *, title: str, band: float = 0.0, narrow: bool = False) -> Spec:
     """What is decided is filled, the rest hollow."""
-    y = _names(rows, narrow, 24)
-    seen = [name for name in VERDICTS if _any(rows, "verdict", name)]
+    verdicts = {row["verdict"] for row in rows}
+    seen = [name for name in VERDICTS if name in verdicts]
     scale = alt.Scale(domain=seen, range=[VERDICTS[name] for name in seen])
     hollow = {"test": f"indexof({list(OPEN)}, datum.verdict) >= 0", "value": 0}
-    interval = layer().mark_rule(strokeWidth=2, color=INK)
-    point = layer().mark_point(
+    marks = layer().encode(y=_names(rows, narrow, 24))
+    interval = marks.mark_rule(strokeWidth=2, color=INK)
+    point = marks.mark_point(
         size=70, filled=True, color=SERIES[0], strokeWidth=2, stroke=SERIES[0]
     )
     point = point.encode(
         x=_across(title, zero=True),
-        y=y,
         shape=alt.Shape("verdict:N", title="Verdict", scale=scale),
         fillOpacity=alt.FillOpacityValue(1, condition=hollow),
-        tooltip=_tip(rows),
+        tooltip=_tip(),
     )
-    layers = [
-        *_margin(band or 0),
-        interval.encode(y=y, **_at(x="low", x2="high")),
-        point,
-    ]
+    layers = [*_margin(band), interval.encode(**_at(x="low", x2="high")), point]
     return _panels(layers, rows, narrow, 24)
 
 
@@ -145,24 +123,19 @@ def bars(
     narrow: bool = False,
 ) -> Spec:
     """`top` is the end of the axis, where intervals would reach far beyond the means."""
-    beside = _stand_beside(rows, groups)
-    step = max(24, 16 * len(groups)) if beside else 24
+    step = max(24, 16 * len(groups))
     place: Spec = {
-        "y": _names(
-            rows,
-            narrow,
-            step,
-            gap=0.2,
-        )
+        "y": _names(rows, narrow, step, gap=0.2),
+        "yOffset": alt.YOffset("group:N", sort=list(groups)),
     }
-    if beside:
-        place["yOffset"] = alt.YOffset("group:N", sort=list(groups))
+    if not groups:
+        del place["yOffset"]
     scale = alt.Scale(zero=True, nice=True, domainMax=top or alt.Undefined)
     bar = layer().mark_bar(height=alt.RelativeBandSize(0.85), clip=True)
     bar = bar.encode(
         x=_across(title).scale(scale),
-        color=_look(alt.Color, groups, SERIES, "Environment" if beside else ""),
-        tooltip=_tip(rows),
+        color=_look(alt.Color, groups, SERIES, "Environment"),
+        tooltip=_tip(),
         **place,
     )
     whisker = layer().mark_rule(color=INK, strokeWidth=1.5, clip=True)
@@ -183,12 +156,12 @@ def lines(
 ) -> Spec:
     """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
     `ticks`; a dashed line marks the knee."""
-    ordered = _any(rows, "order")
-    scale, axis = alt.Scale(zero=ordered, nice=True), alt.Axis()
+    is_ordered = any("order" in row for row in rows)
+    x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
     if ticks:
         is_log = ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE_RANGE
         kind: Spec = {"type": "log", "base": 2} if is_log else {"zero": False}
-        scale = alt.Scale(nice=False, padding=14, **kind)
+        x = x.scale(alt.Scale(nice=False, padding=14, **kind))
         # A logarithmic axis leaves out numbers that it finds too many, unless their text is an expression.
         axis = alt.Axis(
             values=list(ticks),
@@ -196,27 +169,21 @@ def lines(
             labelExpr="format(datum.value, ',')",
             labelOverlap=True,
         )
-    y = _spread(zero=bool(ticks) or ordered)
-    place: Spec = {
-        "x": alt.X(
-            "x:Q",
-            title=across,
-            scale=scale,
-            axis=axis,
-        ),
-        "y": alt.Y("value:Q", title=up, scale=y),
-    }
+        x = x.axis(axis)
+    y = alt.Y("value:Q", title=up, scale=_spread(zero=bool(ticks) or is_ordered))
+    # Of other groups than its points have, so that no dashes run through their signs in the legend.
+    dashes = [*_looks(groups, theme.DASHES), [1, 0]]
     joined = _of("mean").mark_line()
-    joined = joined.encode(color=_look(alt.Color, groups, SERIES, legend), **place)
-    if groups:
-        # Of other groups than its points have, so that no dashes run through their signs in the legend.
-        dashes = [*_looks(groups, theme.DASHES), [1, 0]]
-        joined = joined.encode(strokeDash=_look(alt.StrokeDash, [*groups, ""], dashes))
-    if ordered:
+    joined = joined.encode(
+        x=x,
+        y=y,
+        color=_look(alt.Color, groups, SERIES, legend),
+        strokeDash=_look(alt.StrokeDash, [*groups, ""], dashes),
+        detail=alt.Detail("line:N"),
+    )
+    if is_ordered:
         joined = joined.encode(**_at(order="order"))
-    if _any(rows, "line"):
-        joined = joined.encode(detail=alt.Detail("line:N"))
-    layers = [joined, *_marked(rows, groups, legend, place)]
+    layers = [joined, *_marked(groups, legend, x=x, y=y)]
     if knee is not None:
         rule = _once().mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(knee))
         word = _once().mark_text(
@@ -227,7 +194,7 @@ def lines(
 
 
 def points(
-    rows: Rows,
+    _rows: Rows,
     *,
     across: str,
     up: str,
@@ -241,24 +208,10 @@ def points(
     if log:
         scale = alt.Scale(type="log", nice=False, padding=12)
         axis = alt.Axis(format="~g")
-    place: Spec = {
-        "x": alt.X(
-            "x:Q",
-            title=across,
-            scale=scale,
-            axis=axis,
-        ),
-        "y": alt.Y(
-            "value:Q",
-            title=up,
-            scale=scale,
-            axis=axis,
-        ),
-    }
-    layers = _marked(rows, groups, legend, place)
-    if _any(rows, "kind", "limit"):
-        limit = _of("limit").mark_line(strokeDash=[4, 3], color=FAINT)
-        layers.insert(0, limit.encode(**place))
+    x = alt.X("x:Q", title=across, scale=scale, axis=axis)
+    y = alt.Y("value:Q", title=up, scale=scale, axis=axis)
+    limit = _of("limit").mark_line(strokeDash=[4, 3], color=FAINT)
+    layers = [limit.encode(x=x, y=y), *_marked(groups, legend, x=x, y=y)]
     return one(layers, narrow, 330)
 
 
@@ -272,86 +225,59 @@ def grid(
 ) -> Spec:
     """`text` at `column` in the row of each name, on a ground that is the darker the higher its `value`: `shades` are
     the limits between two. Rows with `x` and `end` are stretches of time instead. A text with a `colour` is a sign."""
-    timed, signs = _any(rows, "x"), _any(rows, "colour")
-    step, part, edge = 22, 1.0, GRID
-    ramp = [GROUND, *theme.RAMP[: len(shades)]]
-    axis = alt.Axis(orient="bottom" if signs else "top", labelAngle=0)
-    place: Spec = {
-        "x": alt.X(
-            "column:O",
-            title=across,
-            sort=None,
-            axis=axis,
-        )
-    }
-    if timed:
-        step, part, edge, ramp = 18, 0.9, "transparent", list(theme.RAMP)
-        place = {"x": _across(across, "x", zero=True), "x2": alt.X2("end:Q")}
+    is_timed = any("x" in row for row in rows)
+    step = 18 if is_timed else 22
+    axis = alt.Axis(orient="top" if shades else "bottom", labelAngle=0)
+    x: Spec = {"x": alt.X("column:O", title=across, sort=None, axis=axis)}
+    ramp, edge = [GROUND, *theme.RAMP[: len(shades)]], GRID
+    if is_timed:
+        x = {"x": _across(across, "x", zero=True), "x2": alt.X2("end:Q")}
+        ramp, edge = list(theme.RAMP), "transparent"
     # Vega draws lines above shades, through the words in them.
-    place["y"] = _names(
-        rows,
-        narrow,
-        step,
-        lined=not shades,
-    )
-    place |= {"tooltip": _tip(rows), **_href(rows)}
-    layers = []
+    y = _names(rows, narrow, step, lined=not shades)
+    cells, layers = layer().encode(y=y, **x, tooltip=_tip()), []
+    if any("href" in row for row in rows):
+        cells = cells.encode(href=alt.Href("href:N"))
     if shades:
-        legend = alt.Legend(title=unit) if unit else None
         scale = alt.Scale(type="threshold", domain=list(shades), range=ramp)
-        shade = layer().mark_rect(height=alt.RelativeBandSize(part), stroke=edge)
+        legend = alt.Legend(title=unit) if unit else None
         colour = alt.Color("value:Q", scale=scale, legend=legend)
-        layers.append(shade.encode(color=colour, **place))
-    if not timed:
-        text = layer().mark_text(fontSize=16 if signs else 12, baseline="middle")
-        if signs:
+        layers.append(cells.mark_rect(stroke=edge).encode(color=colour))
+    if not is_timed:
+        text = cells.mark_text(fontSize=12 if shades else 16, baseline="middle")
+        if not shades:
             text = text.encode(color=alt.Color("colour:N", scale=None))
-        layers.append(text.encode(text=alt.Text("text:N"), **place))
+        layers.append(text.encode(text=alt.Text("text:N")))
     return _panels(layers, rows, narrow, step)
 
 
 def signals(
-    _rows: Rows,
-    *,
-    panels: Sequence[tuple[str, str]],
-    narrow: bool = False,
+    _rows: Rows, *, panels: Sequence[tuple[str, str]], narrow: bool = False
 ) -> Spec:
     """A panel for each of `panels`, name and unit, in seconds since launch; rows of the kind `phase` shade `x` to `end`
     and have a name. The build draws the axes without rows: where they stand must not depend on the numbers."""
     views = []
     for panel, unit in panels:
-        first, last = panel == panels[0][0], panel == panels[-1][0]
+        is_last = panel == panels[-1][0]
         seconds = alt.Axis(title="Seconds since launch", grid=False, minExtent=18)
         scale = alt.Scale(nice=False, zero=False)
-        x = alt.X("x:Q", axis=seconds if last else None, scale=scale)
-        axis = alt.Axis(
-            title=theme.axis_title(panel, unit),
-            titleAngle=0,
-            titleAlign="left",
-            titleX=-40,
-            titleY=-22 if first else -8,
-            tickCount=2,
-        )
+        x = alt.X("x:Q", axis=seconds if is_last else None, scale=scale)
+        axis = alt.Axis(title=None, tickCount=2, minExtent=40)
         y = alt.Y("value:Q", axis=axis, scale=alt.Scale(zero=unit == "%", nice=2))
-        phase, name = _of("phase"), alt.Tooltip("name:N")
-        shade = phase.mark_rect(opacity=0.12, color=SERIES[0], stroke=GROUND)
-        layers = [shade.encode(x=x, x2=alt.X2("end:Q"), tooltip=name)]
-        if first:
-            word = phase.mark_text(
-                align="left", baseline="bottom", fontSize=11, dy=-3, color=FAINT
-            )
-            layers.append(word.encode(x=x, y=alt.YValue(0), text=alt.Text("name:N")))
-        steps = layer().transform_filter(f"datum.panel === {panel!r}")
+        shade = _of("phase").mark_rect(opacity=0.12, color=SERIES[0], stroke=GROUND)
+        shade = shade.encode(x=x, x2=alt.X2("end:Q"), tooltip=alt.Tooltip("name:N"))
+        line = layer().transform_filter(f"datum.panel === {panel!r}")
+        line = line.mark_line(interpolate="step-after", clip=True, color=SERIES[0])
         told = [
             alt.Tooltip("x:Q", title="seconds"),
             alt.Tooltip("value:Q", title=panel),
         ]
-        line = steps.mark_line(interpolate="step-after", clip=True, color=SERIES[0])
-        line = line.encode(x=x, y=y, tooltip=told)
+        view = _layered([shade, line.encode(x=x, y=y, tooltip=told)], 40)
+        title = {"text": theme.axis_title(panel, unit), "anchor": "start"}
         width = (NARROW if narrow else WIDE) - 52
-        views.append({**_layered([*layers, line], 40), "width": width})
+        views.append({**view, "width": width, "title": title})
     shared = {"scale": {"x": "shared"}}
-    stack = {"vconcat": views, "spacing": 26, "bounds": "flush", "resolve": shared}
+    stack = {"vconcat": views, "spacing": 8, "bounds": "flush", "resolve": shared}
     return _finished(stack, narrow)
 
 
@@ -380,55 +306,47 @@ def _at(**columns: str) -> dict[str, Any]:
     }
 
 
-def _any(rows: Rows, column: str, value: Any = None) -> bool:
-    """Whether a row has anything in a column, or this value."""
-    found = (row.get(column) for row in rows)
-    return any(item is not None if value is None else item == value for item in found)
+def _tip() -> "alt.Tooltip":
+    """What pointing at a mark tells."""
+    return alt.Tooltip("tip:N")
 
 
-def _points(
-    rows: Rows, groups: Sequence[str], legend: str = "Environment"
-) -> "alt.Chart":
+def _runs(groups: Sequence[str], legend: str) -> "alt.Chart":
     """Runs as points that lead to them."""
     drawn = points_of(_of("run"), groups, legend)
-    return drawn.encode(tooltip=_tip(rows), **_href(rows))
+    return drawn.encode(tooltip=_tip(), href=alt.Href("href:N"))
 
 
-def points_of(
-    marks: "alt.Chart", groups: Sequence[str], legend: str = "Environment"
-) -> "alt.Chart":
+def points_of(marks: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Chart":
     """Points by group; of a run that is left out only the outline shows."""
     hollow = {"test": "datum.counts === false", "value": 0}
     drawn: alt.Chart = marks.mark_point(size=46, filled=True).encode(
         color=_look(alt.Color, groups, SERIES, legend),
         stroke=_look(alt.Stroke, groups, SERIES),
+        shape=_look(alt.Shape, groups, theme.SHAPES, legend),
         fillOpacity=alt.FillOpacityValue(0.75, condition=hollow),
     )
-    if groups:
-        drawn = drawn.encode(shape=_look(alt.Shape, groups, theme.SHAPES, legend))
     return drawn
 
 
-def _marked(
-    rows: Rows, groups: Sequence[str], legend: str, place: Spec
-) -> list["alt.Chart"]:
+def _marked(groups: Sequence[str], legend: str, **place: Any) -> list["alt.Chart"]:
     """Runs as points, with a `label` above to the right of one that has it, or to the left where `left` is true; the
-    ground of a label parts it from what it covers."""
-    layers = [_points(rows, groups, legend).encode(**place)]
-    if _any(rows, "label"):
-        looks = {"stroke": GROUND, "strokeWidth": 4}, {"color": INK}
-        named = layer().transform_filter("isValid(datum.label)")
-        for look in looks:
-            label = named.mark_text(
-                align={"expr": "datum.left ? 'right' : 'left'"},
-                dx={"expr": "datum.left ? -8 : 8"},
-                dy=-8,
-                fontSize=12,
-                limit=190,
-                **look,
-            )
-            layers.append(label.encode(text=alt.Text("label:N"), **place))
-    return [*layers, *_room_of(rows, **place)]
+    ground of a label parts it from what it covers. Behind them what the axes have to show at least, which nobody sees.
+    """
+    named = layer().transform_filter("isValid(datum.label)")
+    labels = [
+        named.mark_text(
+            align={"expr": "datum.left ? 'right' : 'left'"},
+            dx={"expr": "datum.left ? -8 : 8"},
+            dy=-8,
+            fontSize=12,
+            limit=190,
+            **look,
+        ).encode(text=alt.Text("label:N"))
+        for look in ({"stroke": GROUND, "strokeWidth": 4}, {"color": INK})
+    ]
+    room = _of("room").mark_point(opacity=0)
+    return [each.encode(**place) for each in (_runs(groups, legend), *labels, room)]
 
 
 def _look(
@@ -436,33 +354,18 @@ def _look(
 ) -> Any:
     """A channel that gives each group one of the looks, and begins anew where there are more; with a legend where
     groups are several. Long names stand below each other."""
-    if not groups:
+    if len(groups) < 2:
         return getattr(alt, f"{channel.__name__}Value")(looks[0])
     shown = None
-    if legend and len(groups) > 1:
-        long = max(map(len, groups)) > 22
-        shown = alt.Legend(title=legend, columns=1 if long else alt.Undefined)
+    if legend:
+        is_long = max(map(len, groups)) > 22
+        shown = alt.Legend(title=legend, columns=1 if is_long else alt.Undefined)
     scale = alt.Scale(domain=list(groups), range=_looks(groups, looks))
     return channel("group:N", scale=scale, legend=shown)
 
 
 def _looks(groups: Sequence[str], looks: Sequence[Any]) -> list[Any]:
     return list(islice(cycle(looks), len(groups)))
-
-
-def _room_of(rows: Rows, **place: Any) -> list["alt.Chart"]:
-    """A layer that nobody sees, for what axes have to show at least."""
-    if not _any(rows, "kind", "room"):
-        return []
-    return [_of("room").mark_point(opacity=0).encode(**place)]
-
-
-def _tip(rows: Rows) -> Any:
-    return alt.Tooltip("tip:N") if _any(rows, "tip") else alt.Undefined
-
-
-def _href(rows: Rows) -> dict[str, Any]:
-    return {"href": alt.Href("href:N")} if _any(rows, "href") else {}
 
 
 def _spread(*, zero: bool = False) -> "alt.Scale":
@@ -472,12 +375,7 @@ def _spread(*, zero: bool = False) -> "alt.Scale":
 
 def _across(title: str | None, column: str = "value", *, zero: bool = False) -> "alt.X":
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
-    return alt.X(
-        f"{column}:Q",
-        title=title,
-        scale=_spread(zero=zero),
-        axis=axis,
-    )
+    return alt.X(f"{column}:Q", title=title, scale=_spread(zero=zero), axis=axis)
 
 
 def _margin(band: float | None) -> list["alt.Chart"]:
@@ -486,17 +384,10 @@ def _margin(band: float | None) -> list["alt.Chart"]:
         return []
     line = _once().mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(0))
     shade = _once().mark_rect(opacity=0.14, color=SERIES[2])
-    shade = shade.encode(x=alt.XDatum(-band), x2=alt.X2Datum(band))
-    return [shade, line] if band else [line]
+    return [shade.encode(x=alt.XDatum(-band), x2=alt.X2Datum(band)), line]
 
 
 # ---- Names, panels and widths ----------------------------------------------------------------------------------------
-
-
-def _stand_beside(rows: Rows, groups: Sequence[str]) -> bool:
-    """Whether groups stand side by side in the row of a name, and are not the names themselves."""
-    named = (row.get("group", row.get("name")) != row.get("name") for row in rows)
-    return bool(groups) and any(named)
 
 
 def _room(rows: Rows) -> int:
@@ -507,7 +398,8 @@ def _room(rows: Rows) -> int:
 
 def _stand_above(rows: Rows, narrow: bool) -> bool:
     """Columns of words leave names more room than an axis does."""
-    most = MOST_BESIDE_WORDS if _any(rows, "text") else MOST_LABEL
+    has_words = any("text" in row for row in rows)
+    most = MOST_BESIDE_WORDS if has_words else MOST_LABEL
     return _room(rows) > (BESIDE if narrow else most)
 
 

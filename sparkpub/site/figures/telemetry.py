@@ -1,19 +1,22 @@
 """What the sensors saw of one run: a panel per signal on one time axis; several GPUs are one, see `over_gpus`."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
+from sparkpub.record import outside
 from sparkpub.record.store import Stored
-from sparkpub.record.telemetry import COLUMNS
+from sparkpub.record.telemetry import COLUMNS, Telemetry, parse
 from sparkpub.record.text import listed
 from sparkpub.site.content import block_key
-from sparkpub.site.figures import samples, shapes
+from sparkpub.site.figures import shapes
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Figure, Table
-from sparkpub.site.figures.samples import TimedValue
 from sparkpub.site.publication import run_file
 
+TimedValue = tuple[float, float]
+"""Seconds since launch, and a value."""
 POINTS = 160
 """At most so many of a signal are drawn."""
 SIGNALS = {
@@ -30,43 +33,59 @@ SIGNALS = {
 """Columns with a panel of their own, in this order, where a run has values for them."""
 
 
-class SignalForm(NamedTuple):
-    """What decides how a run is drawn: (label, unit) of the panels."""
+class Trace(NamedTuple):
+    """A run over time. `lines` maps a signal to seconds since launch with values, at most `POINTS`; `units` has its
+    unit."""
 
-    signals: tuple[tuple[str, str], ...]
+    units: dict[str, str]
+    lines: dict[str, list[TimedValue]]
 
     @property
     def key(self) -> str:
-        """Names the drawing without rows, which all runs of a form share."""
-        return f"signals-{block_key(repr(self))}"
+        """Names the drawing without rows, which all runs with these signals share."""
+        return f"signals-{block_key(repr(self.units))}"
 
     @property
     def chart(self) -> Chart:
         """The empty axes."""
-        return Chart(partial(shapes.signals, panels=self.signals), ())
+        return Chart(partial(shapes.signals, panels=list(self.units.items())), ())
 
 
-@dataclass(frozen=True)
-class Trace:
-    """A run over time. `lines` maps a signal to seconds since launch with values, at most `POINTS`."""
-
-    form: SignalForm
-    lines: dict[str, list[TimedValue]]
+def read(stored: Stored) -> Telemetry | None:
+    """The telemetry of a run, or None where it has none."""
+    item = stored.record.file("telemetry")
+    if item is None:
+        return None
+    try:
+        data = outside.content(stored.evidence_path(item))
+    except (OSError, outside.UnfitError):
+        return None
+    return parse(data.decode("utf-8", errors="replace"))
 
 
 def trace(stored: Stored) -> Trace | None:
     """The run's telemetry, or None where there is none."""
-    telemetry = samples.read(stored)
+    telemetry, found = read(stored), Trace({}, {})
     if telemetry is None:
         return None
-    lines: dict[str, list[TimedValue]] = {}
-    signals = []
     for column, label in SIGNALS.items():
         points = telemetry.timed(column)
         if len(points) > 1:
-            lines[label] = samples.thinned(points, POINTS)
-            signals.append((label, COLUMNS[column]))
-    return Trace(SignalForm(tuple(signals)), lines) if lines else None
+            found.units[label] = COLUMNS[column]
+            found.lines[label] = thinned(points)
+    return found if found.lines else None
+
+
+def thinned(points: Sequence[TimedValue]) -> list[TimedValue]:
+    """At most `POINTS` of the points: of each stretch the lowest and the highest, so that no peak is lost."""
+    if len(points) <= POINTS:
+        return list(points)
+    size = 2 * len(points) / POINTS
+    kept: list[TimedValue] = []
+    for index in range(POINTS // 2):
+        stretch = points[int(index * size) : int((index + 1) * size)]
+        kept += sorted({end(stretch, key=itemgetter(1)) for end in (min, max)})
+    return kept
 
 
 def figure(stored: Stored, found: Trace) -> Figure:
@@ -76,16 +95,17 @@ def figure(stored: Stored, found: Trace) -> Figure:
     if stored.record.phases:
         says += f"; shaded: {listed(phase.name for phase in stored.record.phases)}"
     body = []
-    for label, unit in found.form.signals:
-        values = [value for _, value in found.lines[label]]
-        body.append([label, unit, f"{min(values):.1f}", f"{max(values):.1f}"])
+    for label, points in found.lines.items():
+        values = [value for _, value in points]
+        ends = (f"{min(values):.1f}", f"{max(values):.1f}")
+        body.append([label, found.units[label], *ends])
     return Figure(
         key=f"telemetry-{stored.record.run_id}",
         title="Telemetry",
         says=f"{says}.",
         sample="Thinned: the file of telemetry has every sample.",
-        chart=found.form.chart,
+        chart=found.chart,
         table=Table(("Signal", "Unit", "Least", "Most"), body),
         rows_at=f"{run_file(stored)}#rows",
-        drawn_as=found.form.key,
+        drawn_as=found.key,
     )

@@ -1,6 +1,7 @@
 """A badge for a README: how many runs the site or one campaign holds, and what the checks found in them, as JSON that
 shields.io draws (https://shields.io/badges/endpoint-badge)."""
 
+from collections import Counter
 from collections.abc import Iterable
 from urllib.parse import quote
 
@@ -8,7 +9,6 @@ from pydantic_core import to_json
 
 from sparkpub.record.text import counted
 from sparkpub.review.checks import Finding
-from sparkpub.review.checks.finding import Severity
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.publication import Publication
 
@@ -19,14 +19,13 @@ SHIELDS = "https://img.shields.io/endpoint?url="
 
 def of_site(publication: Publication) -> bytes:
     """The runs of the site, and its errors and warnings; acknowledged ones are counted too."""
-    label = f"{counted(len(publication.dataset.runs), 'run')} checked"
-    return _badge(label, publication.review.findings)
+    return _badge("", len(publication.dataset.runs), publication.review.findings)
 
 
 def of_campaign(publication: Publication, campaign: CampaignData) -> bytes:
     """The same of one campaign, with its name."""
-    label = f"{campaign.name}: {counted(len(campaign.runs), 'run')} checked"
-    return _badge(label, publication.findings_of(campaign))
+    found = publication.findings_of(campaign)
+    return _badge(f"{campaign.name}: ", len(campaign.runs), found)
 
 
 def address(campaign: CampaignData) -> str:
@@ -43,20 +42,18 @@ def line(publication: Publication, campaign: CampaignData) -> str:
     return f"[![{campaign.name}]({drawn})]({url}campaigns/{campaign.name}/)"
 
 
-def _badge(label: str, findings: Iterable[Finding]) -> bytes:
-    severities = [finding.severity for finding in findings]
-    parts: list[str] = []
-    colour = "green"
-    signals: dict[Severity, str] = {"warning": "orange", "error": "red"}
-    for severity, signal in signals.items():
-        number = severities.count(severity)
-        if number:
-            parts.insert(0, str(counted(number, severity)))
-            colour = signal
+def _badge(name: str, runs: int, findings: Iterable[Finding]) -> bytes:
+    found = Counter(finding.severity for finding in findings)
+    told = [
+        f"{counted(found[severity], severity)}"
+        for severity in ("error", "warning")
+        if found[severity]
+    ]
+    colour = "red" if found["error"] else "orange" if found["warning"] else "green"
     document = {
         "schemaVersion": 1,
-        "label": label,
-        "message": ", ".join(parts) or "no findings",
+        "label": f"{name}{counted(runs, 'run')} checked",
+        "message": ", ".join(told) or "no findings",
         "color": colour,
     }
     return to_json(document) + b"\n"

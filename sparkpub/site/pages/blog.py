@@ -1,29 +1,27 @@
 """The blog: posts with their place in the series and how to cite them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from operator import attrgetter
 from typing import Any
-
-import yaml
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
-from sparkpub.site.content import POSTS, Page, Picture
+from sparkpub.site.content import POSTS, Page
 from sparkpub.site.pages.citation import bibtex
-from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
+from sparkpub.site.pages.templating import Templates, markdown_text
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import dates
 
-_FENCE = "---\n"
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 _HEADING = re.compile(r"^# |^=+\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Post:
-    """One post that is published. `body` is Markdown with its figures bound.
+    """One post that is published.
 
     `created` and `updated` have a time zone: a day alone begins at midnight UTC.
     """
@@ -34,11 +32,16 @@ class Post:
     created: datetime
     updated: datetime
     meta: Mapping[str, Any]
-    body: str
 
-    def names(self, *fields: str) -> list[str]:
-        """What its front matter lists: `authors`, `categories`, `tags`."""
-        return [str(name) for field in fields for name in self.meta.get(field) or ()]
+    @property
+    def authors(self) -> list[str]:
+        """Who its front matter names."""
+        return [str(name) for name in self.meta.get("authors") or ()]
+
+    @property
+    def description(self) -> str:
+        """What its front matter says of it."""
+        return str(self.meta.get("description") or "")
 
     @property
     def date(self) -> str:
@@ -56,94 +59,33 @@ class Post:
         return f"cards/{self.slug}.png"
 
 
-def posts(written: Mapping[str, str]) -> list[Post]:
-    """The posts among pages (address to text) in order of their dates, without drafts; those of one date in order of
-    their files, 9 before 10.
+def posts(written: Mapping[str, Page]) -> list[Post]:
+    """The posts among pages in order of their times, without drafts.
 
     Raises SiteError naming the file and the field.
     """
-    found = []
-    for uri, text in written.items():
-        if not uri.startswith(POSTS):
-            continue
-        meta, body = _parts(uri, text)
-        if not meta.get("draft"):
-            found.append(_post(uri, meta, body))
-    _refuse_twins(found)
-    found.sort(key=lambda post: (post.created, _numbered(post.uri)))
-    return list(_one_after_another(found))
+    found = [_post(uri, written[uri]) for uri in written if uri.startswith(POSTS)]
+    published = [post for post in found if not post.meta.get("draft")]
+    return sorted(published, key=attrgetter("created", "uri"))
 
 
-def _numbered(uri: str) -> list[tuple[str, int]]:
-    """A file's name to sort by: part 10 comes after part 9."""
-    pieces = re.findall(r"(\D*)(\d*)", uri)
-    return [(text, int(digits or 0)) for text, digits in pieces]
-
-
-def _one_after_another(ordered: Iterable[Post]) -> Iterator[Post]:
-    """Posts of the same time a second apart: the theme orders its links by time alone."""
-    earliest = datetime.min.replace(tzinfo=UTC)
-    for post in ordered:
-        created = max(post.created, earliest)
-        yield replace(post, created=created, updated=max(post.updated, created))
-        earliest = created + timedelta(seconds=1)
-
-
-def _refuse_twins(found: Sequence[Post]) -> None:
-    """Raise SiteError where two posts would be published at one address, and one of them lost."""
-    files: dict[str, str] = {}
-    for post in found:
-        other = files.setdefault(post.slug, post.uri)
-        if other != post.uri:
-            raise SiteError(
-                f"{other} has the slug {post.slug!r} too",
-                where=post.uri,
-                remedy="give one of the two posts another slug",
-            )
-
-
-def _parts(uri: str, text: str) -> tuple[Mapping[str, Any], str]:
-    """Front matter and body of a post."""
-    head, fence, body = text.removeprefix(_FENCE).partition("\n" + _FENCE)
-    try:
-        meta = yaml.safe_load(head) if fence and text.startswith(_FENCE) else None
-    except (yaml.YAMLError, ValueError) as error:
-        raise SiteError(
-            f"front matter is not YAML: {error}", where=uri, remedy="correct it"
-        ) from None
-    if not isinstance(meta, dict):
-        raise SiteError(
-            "a post needs front matter",
-            where=uri,
-            remedy="begin it with ---, date: and description:",
-        )
-    return meta, body
-
-
-def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
+def _post(uri: str, page: Page) -> Post:
+    meta = page.meta
     try:
         created, updated = dates(meta.get("date"))
     except ValueError as error:
         raise SiteError(
-            f"a post needs a date: {error}",
+            f"a post needs front matter with a date: {error}",
             where=uri,
-            remedy="add date: YYYY-MM-DD to its front matter, with a time if you like",
+            remedy="add date: YYYY-MM-DD to it, with a time if you like",
         ) from None
     slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
     if not _SLUG.fullmatch(slug):
         remedy = "use letters, digits, - and _"
         raise SiteError(f"slug {slug!r} is no address", where=uri, remedy=remedy)
-    heading = re.search(r"^# (.*)$", body, re.MULTILINE)
-    title = meta.get("title") or (heading[1] if heading else uri)
-    return Post(
-        uri=uri,
-        slug=slug,
-        title=str(title),
-        created=created,
-        updated=updated,
-        meta=meta,
-        body=body,
-    )
+    heading = re.search(r"^# (.*)$", page.text, re.MULTILINE)
+    title = str(meta.get("title") or (heading[1] if heading else uri))
+    return Post(uri, slug, title, created, updated, meta)
 
 
 def with_series(
@@ -157,7 +99,7 @@ def with_series(
     for index, post in enumerate(series):
         cited = bibtex(
             f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
-            post.names("authors"),
+            post.authors,
             post.title,
             post.date,
             options.name,
@@ -174,23 +116,17 @@ def with_series(
             options=options,
             campaigns=campaigns_behind(post, publication),
         )
-        yield (
-            post.uri,
-            replace(
-                written[post.uri],
-                text=f"{_front(post)}\n{_headed(post)}\n\n{end}",
-                image=Picture(post.card, post.title),
-            ),
-        )
+        page = written[post.uri]
+        text = f"{_headed(post, page.text)}\n\n{end}"
+        yield post.uri, replace(page, meta={**page.meta, "image": post.card}, text=text)
 
 
-def _headed(post: Post) -> str:
-    """The body with a heading: to a post without one the theme gives its title, which it takes for Markdown."""
-    body = post.body.rstrip()
+def _headed(post: Post, text: str) -> str:
+    """The text with a heading: to a post without one the theme gives its title, which it takes for Markdown."""
+    body = text.rstrip()
     if _HEADING.search(body):
         return body
-    title = markdown_text(" ".join(post.title.split()))
-    return f"# {title}\n\n{body}"
+    return f"# {markdown_text(post.title)}\n\n{body}"
 
 
 def campaigns_behind(post: Post, publication: Publication) -> Sequence[CampaignData]:
@@ -199,18 +135,3 @@ def campaigns_behind(post: Post, publication: Publication) -> Sequence[CampaignD
         if campaign.name == post.meta.get("campaign"):
             return [campaign]
     return publication.campaigns
-
-
-def _front(post: Post) -> str:
-    """The front matter of a post, its date as the blog reads it: YAML's own, not text."""
-    written = post.created.isoformat()
-    dates = post.meta["date"]
-    if isinstance(dates, dict):
-        days = {name: str(day) for name, day in dates.items()} | {"created": written}
-        written = ", ".join(f"{name}: {day}" for name, day in days.items())
-        written = f"{{{written}}}"
-    others = {
-        name: value for name, value in post.meta.items() if name not in {"slug", "date"}
-    }
-    front = front_matter(slug=post.slug, **others)
-    return front.replace(_FENCE, f"{_FENCE}date: {written}\n", 1)

@@ -1,29 +1,27 @@
 """What the page of a campaign shows: the answer with its charts and table; and folded, everything to check it by."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import between, counted, percent, span
-from sparkpub.review import differences
+from sparkpub.record.text import between, counted, percent
+from sparkpub.review import differences, sweeps
+from sparkpub.review.checks.happened import unrecorded
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS, holm, is_significant
-from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as rows_of
-from sparkpub.review.unrecorded import unrecorded
-from sparkpub.site import sentences, sweeps
+from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures.campaign import worth
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import ENDINGS, Library
 from sparkpub.site.figures.others import capacities
 from sparkpub.site.figures.said import capacity, curves, drifting, growing
 from sparkpub.site.pages import findings, memory
 from sparkpub.site.publication import Publication, cell_keys, cell_label, slug
-from sparkpub.site.study import KEYS, StudiedCampaign
+from sparkpub.site.study import KEYS, StudiedCampaign, worth
 
 ANSWERS = 4
 """Sentences of a campaign's answer."""
@@ -46,8 +44,7 @@ ALONG = {
 """Name of an axis to the title of what varies along it."""
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A question of a campaign's page with the placeholders of its figures."""
 
     title: str
@@ -59,14 +56,13 @@ def context(
 ) -> dict[str, Any]:
     """What the template of a campaign's page needs."""
     headlines = publication.headlines(campaign)
-    question = asked(publication, campaign)
-    found = answering(publication, library, campaign, question)
+    found = answering(publication, library, campaign, asked(publication, campaign))
     # Beside the answer stands one chart of each section, and more of one that stands alone.
     first = [section.figures[0] for section in found]
     rest = [figure for section in found for figure in section.figures[1:]]
-    leading = [*first, *rest][:CHARTS]
-    imported = campaign.matrix is None
-    recipes = differences.differences(campaign, publication.names) if imported else []
+    recipes = []
+    if campaign.matrix is None:
+        recipes = differences.differences(campaign, publication.names)
     return {
         "campaign": campaign,
         "names": publication.names.campaign(campaign.name),
@@ -76,11 +72,10 @@ def context(
         "problems": findings.problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
         "headlines": headlines,
-        "runs_per_cell": _runs_per_cell(publication, campaign),
         "summary": summary(publication, campaign, headlines),
-        "charts": leading,
+        "charts": [*first, *rest][:CHARTS],
         "sections": [*found, *_asking(publication, library, campaign)],
-        "placed": {placeholder(one.block): one for one in library.wanted.values()},
+        "placed": {placeholder(one.key): one for one in library.wanted.values()},
         "memory": memory.ledger(publication, campaign),
         "together": together(publication, campaign),
         "settings": environments_of(campaign),
@@ -117,7 +112,7 @@ def asked(publication: Publication, campaign: CampaignData) -> CampaignQuestions
     the loads. A campaign with none of these ranks what it has.
     """
     models, _, _ = campaign.axes
-    lines = publication.lines(campaign)
+    lines = publication.lines[campaign.name]
     compares = any(
         publication.results.comparisons_of(campaign.name, metric.name)
         for metric in publication.headlines(campaign)
@@ -136,64 +131,52 @@ def answering(
     campaign: CampaignData,
     question: CampaignQuestions,
 ) -> list[Section]:
-    """The sections that answer what the campaign asks."""
+    """The sections that answer what the campaign asks, each with the figures that it has."""
+    headlines = publication.headlines(campaign)
+    leading = [slug(metric.name) for metric in headlines]
     place = partial(library.place_known, campaign)
-    leading = [slug(metric.name) for metric in publication.headlines(campaign)]
     bears = place(["capacity"])
     found = [
         Section("How many requests does each build bear?", bears),
         Section("What does the memory allow?", place(["memory-bandwidth"])),
     ]
     if question.compares:
+        relative = place([f"{name}-relative" for name in leading[:1]])
+        part = _compared_alone(publication, campaign)
+        runs = place(leading[: RESULTS - len(relative)], **part)
         found += [
-            _result(publication, library, campaign, leading),
+            Section("The result", [*relative, *runs]),
             Section("Is the difference real?", place(["comparison"])),
             Section("Does it hold on other machines?", place(["effect-per-machine"])),
         ]
     # Below saturation the throughput of an open loop follows the arrivals: it ranks nothing.
     if question.ranks and not bears:
-        bars = [f"{name}-bars" for name in leading[:2]]
-        found.append(Section("Ranking", place(bars)))
-    if question.sweeps:
-        found += _along(publication, library, campaign)
+        found.append(
+            Section("Ranking", place([f"{name}-bars" for name in leading[:2]]))
+        )
+    # What a user waits for goes before memory and energy.
+    others = sorted(headlines[1:], key=lambda metric: not metric.distribution)
+    for axis in sweeps.AXES if question.sweeps else ():
+        # At a rate that is asked for, throughput is what was asked for.
+        shown = others if axis.name == "rate" else [*headlines[:1], *others]
+        names = [f"{slug(metric.name)}-{ENDINGS[axis.name]}" for metric in shown]
+        figures = place(names[:SWEPT])
+        if axis is sweeps.LOAD:
+            figures[1:1] = place(["pareto-front"])
+        found.append(Section(ALONG[axis.name], figures))
     return [section for section in found if section.figures]
 
 
-def _result(
-    publication: Publication,
-    library: Library,
-    campaign: CampaignData,
-    leading: Sequence[str],
-) -> Section:
-    """Every run of the first leading metrics; of a single workload that is compared beside others, its runs alone."""
-    first = library.place_known(campaign, [f"{name}-relative" for name in leading[:1]])
+def _compared_alone(publication: Publication, campaign: CampaignData) -> dict[str, str]:
+    """The workload that is compared where others are not: its runs alone are the result."""
     compared = {
         row.workload
         for metric in publication.headlines(campaign)
         for row in publication.results.comparisons_of(campaign.name, metric.name)
     }
-    part = {}
     if len(compared) == 1 and len(campaign.axes[2]) > 1:
-        part = {"workload": compared.pop()}
-    rest = leading[: RESULTS - len(first)]
-    return Section("The result", [*first, *library.place_known(campaign, rest, **part)])
-
-
-def _along(
-    publication: Publication, library: Library, campaign: CampaignData
-) -> Iterator[Section]:
-    """A section for each axis that the campaign varies; with the load, what machine and user get of it."""
-    headlines = publication.headlines(campaign)
-    # What a user waits for goes before memory and energy.
-    others = sorted(headlines[1:], key=lambda metric: not metric.distribution)
-    for axis in sweeps.AXES:
-        # At a rate that is asked for, throughput is what was asked for.
-        shown = others if axis.name == "rate" else [*headlines[:1], *others]
-        names = [f"{slug(metric.name)}-{ENDINGS[axis.name]}" for metric in shown]
-        figures = library.place_known(campaign, names[:SWEPT])
-        if axis is sweeps.LOAD:
-            figures[1:1] = library.place_known(campaign, ["pareto-front"])
-        yield Section(ALONG[axis.name], figures)
+        return {"workload": compared.pop()}
+    return {}
 
 
 def _asking(
@@ -201,13 +184,18 @@ def _asking(
 ) -> list[Section]:
     """The sections for who wants to know more, after the table of all cells."""
     results, place = publication.results, partial(library.place_known, campaign)
-    first, *_ = [*publication.headlines(campaign), None]
-    spread, orders = [], []
-    if first and results.comparisons_of(campaign.name, first.name):
-        spread = [f"{slug(first.name)}-{view}" for view in ("box", "bars")]
-    for metric in publication.headlines(campaign)[:2]:
-        if drifting(results.cells_of(campaign.name, metric.name)):
-            orders.append(f"{slug(metric.name)}-order")
+    headlines = publication.headlines(campaign)
+    spread = [
+        f"{slug(metric.name)}-{view}"
+        for metric in headlines[:1]
+        for view in ("box", "bars")
+        if results.comparisons_of(campaign.name, metric.name)
+    ]
+    orders = [
+        f"{slug(metric.name)}-order"
+        for metric in headlines[:2]
+        if drifting(results.cells_of(campaign.name, metric.name))
+    ]
     return [
         Section("How far do runs spread?", place(spread)),
         Section("Does order matter?", place(orders)),
@@ -219,15 +207,20 @@ def _asking(
 
 
 def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
-    """What a campaign is: its machines, and its first answers."""
+    """What a campaign is: its machines, how many runs stand behind a figure, and its first answers."""
     records = campaign.records
     gpus = {gpu.name for record in records for gpu in record.machine.gpus}
     processors = {record.machine.cpu or "unknown machine" for record in records}
     number = len(coverage.machines_of(records))
     machines = [f"{number} machines"] if number > 1 else []
+    sample = ""
+    for metric in publication.headlines(campaign)[:1]:
+        cells = publication.results.cells_of(campaign.name, metric.name)
+        sample = sentences.sample(cells, {}) if cells else ""
     return {
         "campaign": campaign,
         "hardware": [*sorted(gpus or processors), *machines],
+        "sample": sample,
         "answers": answers(publication, campaign)[:2],
     }
 
@@ -237,11 +230,11 @@ def extent(publication: Publication, campaign: CampaignData) -> str:
     keys, environments, _ = campaign.axes
     models = {publication.names.entity(record).key for record in campaign.records}
     number = len(models) or len(keys)
-    text = str(counted(number, "model"))
-    if number == len(keys):
-        return f"{text} in {counted(len(environments), 'environment')}"
     builds = {(record.model, record.environment) for record in campaign.records}
-    return f"{text} in {counted(len(builds), 'build')}"
+    kinds = counted(len(builds), "build")
+    if number == len(keys):
+        kinds = counted(len(environments), "environment")
+    return f"{counted(number, 'model')} in {kinds}"
 
 
 def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
@@ -255,18 +248,6 @@ def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _runs_per_cell(publication: Publication, campaign: CampaignData) -> str:
-    """How many runs stand behind a figure of the first leading metric; empty where there is none."""
-    for metric in publication.headlines(campaign)[:1]:
-        cells = publication.results.cells_of(campaign.name, metric.name)
-        sizes = sorted({cell.n for cell in cells})
-        if sizes == [1]:
-            return "One run per cell, so the spread is not known."
-        if sizes:
-            return f"n = {span([str(size) for size in sizes])} per cell."
-    return ""
-
-
 # -- what it found out -----------------------------------------------------------------------------------------
 
 
@@ -276,46 +257,45 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     alone = publication.shared(campaign) or capacity(capacities(whole))
     if alone:
         return [alone]
-    names, results = publication.names, publication.results
     ranks = asked(publication, campaign).ranks
-    compared, grown, ranked = [], [], []
+    differing, grown, ranked = [], [], []
     for metric in publication.headlines(campaign)[:ANSWERS]:
-        rows = results.comparisons_of(campaign.name, metric.name)
-        cells = results.cells_of(campaign.name, metric.name)
+        cells = publication.results.cells_of(campaign.name, metric.name)
+        difference = compared(publication, campaign, metric)
         shape = _shape(whole, metric)
-        if rows:
-            said = sentences.differences(names, metric, rows)
-            over = _over_machines(publication, campaign, metric)
-            compared.append(f"{said} {over}".strip())
+        if difference:
+            differing.append(difference)
         elif cells and (ranks or not shape):
-            said = sentences.means(names, metric, cells)
+            said = sentences.means(publication.names, metric, cells)
             about = sentences.about_prompts(metric, campaign.records)
             ranked.append(f"{said} {about}".strip())
         if shape:
             grown.append(shape)
-    of_each = [*compared[:1], *ranked[:1], *grown[:1]]
-    return [*of_each, *compared[1:], *grown[1:], *ranked[1:]][:ANSWERS]
+    of_each = [*differing[:1], *ranked[:1], *grown[:1]]
+    return [*of_each, *differing[1:], *grown[1:], *ranked[1:]][:ANSWERS]
 
 
-def _over_machines(
-    publication: Publication, campaign: CampaignData, metric: Metric
-) -> str:
-    """What this campaign and those that a claim joins with it show of a metric: one day of one machine is not all."""
+def compared(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
+    """How environments differ in a metric: in this campaign, and over the machines of those that a claim joins with it,
+    since one day of one machine is not all. Empty where nothing is compared."""
+    rows = publication.results.comparisons_of(campaign.name, metric.name)
+    if not rows:
+        return ""
+    text = sentences.differences(publication.names, metric, rows)
     joined = publication.joined(campaign)
-    if len(joined) < 2:
-        return ""
-    _, over = publication.results.over(joined)
-    found = [
-        row
-        for row in rows_of(over)
-        if row.metric == metric.name and row.ci95_effect is not None
-    ]
-    if len(found) != 1 or found[0].effect_unit != "%":
-        return ""
-    (row,) = found
-    low, high = row.ci95_effect
-    ends = between(low, high, 1, signed=True)
-    return f"On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
+    if len(joined) > 1:
+        _, over = publication.results.over(joined)
+        found = [
+            row
+            for row in rows_of(over[over["metric"] == metric.name])
+            if row.ci95_effect is not None
+        ]
+        if len(found) == 1 and found[0].effect_unit == "%":
+            (row,) = found
+            low, high = row.ci95_effect
+            ends = between(low, high, 1, signed=True)
+            text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
+    return text
 
 
 def _shape(whole: StudiedCampaign, metric: Metric) -> str:
@@ -336,14 +316,16 @@ def together(publication: Publication, campaign: CampaignData) -> list[str]:
     is_meant = (pooled["campaign"] == campaign.name) & (pooled["family"] == "primary")
     rows = rows_of(pooled[is_meant])
     metrics = {metric.name: metric for metric in publication.metrics(campaign)}
-    found = []
-    for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True):
-        if is_significant(p):
-            compared = results.comparisons_of(campaign.name, row.metric)
-            metric = metrics[row.metric]
-            said = sentences.together(publication.names, metric, row, compared)
-            found.append(said)
-    return found
+    return [
+        sentences.together(
+            publication.names,
+            metrics[row.metric],
+            row,
+            results.comparisons_of(campaign.name, row.metric),
+        )
+        for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True)
+        if is_significant(p)
+    ]
 
 
 def summary(
@@ -353,46 +335,46 @@ def summary(
     keys = cell_keys(campaign)
     if len(keys) > MOST_CELLS:
         return []
-    results = publication.results
-    cells: dict[tuple[str, ...], TableRow] = {}
-    rivals: dict[tuple[str, ...], TableRow] = {}
-    for metric in metrics:
-        for cell in results.cells_of(campaign.name, metric.name):
-            cells[metric.name, *cell.cell] = cell
-        for row in results.comparisons_of(campaign.name, metric.name):
-            rival = (metric.name, row.model, row.candidate, row.workload)
-            rivals.setdefault(rival, row)
     reviewed = publication.review.campaigns[campaign.name]
     found = []
     for key in keys:
         recorded = len(reviewed.recorded.get(key, ()))
         counts = len(reviewed.counted.get(key, ()))
-        found.append(
-            {
-                "label": cell_label(publication.names, campaign, key),
-                **dict(zip(KEYS, key, strict=True)),
-                "values": [_value(metric, key, cells, rivals) for metric in metrics],
-                "runs": f"{counts} of {recorded}" if counts < recorded else recorded,
-            }
-        )
+        row = {
+            "label": cell_label(publication.names, campaign, key),
+            **dict(zip(KEYS, key, strict=True)),
+            "values": [
+                _value(publication, campaign, metric, key) for metric in metrics
+            ],
+            "runs": f"{counts} of {recorded}" if counts < recorded else recorded,
+        }
+        found.append(row)
     return found
 
 
 def _value(
-    metric: Metric,
-    key: tuple[str, ...],
-    cells: Mapping[tuple[str, ...], TableRow],
-    rivals: Mapping[tuple[str, ...], TableRow],
+    publication: Publication, campaign: CampaignData, metric: Metric, key: Cell
 ) -> dict[str, Any]:
     """A mean with its comparison. A difference is of the runs that could be paired: where their baseline reads other
     than the mean in the table, it stands beside the difference as its `base`."""
-    cell = cells.get((metric.name, *key))
-    row = rivals.get((metric.name, *key))
+    results = publication.results
+    cell = results.cell(campaign.name, key, metric.name)
+    row = next(
+        (
+            row
+            for row in results.comparisons_of(campaign.name, metric.name)
+            if (row.model, row.candidate, row.workload) == key
+        ),
+        None,
+    )
     base = ""
     if row is not None:
-        baseline = cells.get((metric.name, row.model, row.baseline, row.workload))
+        model, _, workload = key
+        other = results.cell(
+            campaign.name, (model, row.baseline, workload), metric.name
+        )
         base = metric.format(row.mean_baseline, unit=False)
-        if baseline is not None and base == metric.format(baseline.mean, unit=False):
+        if other is not None and base == metric.format(other.mean, unit=False):
             base = ""
     # An interval that is wider than its runs look: they are worth fewer than carry a verdict.
     is_wide = (
@@ -404,7 +386,7 @@ def _value(
     return {
         "metric": metric,
         "cell": cell,
-        "worth": worth(cell) if is_wide else "",
+        "worth": worth(cell.n, cell.n_effective) if cell and is_wide else "",
         "comparison": row,
         "base": base,
     }

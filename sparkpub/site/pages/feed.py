@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import itemgetter
 
 from sparkpub.site.pages import campaign_page
 from sparkpub.site.pages.blog import Post
@@ -15,19 +15,6 @@ _FORBIDDEN = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 """Characters that XML 1.0 has no way to write (section 2.2)."""
 
 
-@dataclass(frozen=True)
-class FeedEntry:
-    """A post or a campaign. `href` is from the root of the site, times are RFC 3339."""
-
-    title: str
-    href: str
-    published: str
-    updated: str
-    summary: str
-    authors: Sequence[str] = ()
-    categories: Sequence[str] = ()
-
-
 def feed(
     publication: Publication, posts: Sequence[Post], templates: Templates
 ) -> bytes:
@@ -37,23 +24,24 @@ def feed(
         # To the second; a time without a zone is taken for UTC.
         starts = sorted(f"{one.started.value[:19]}Z" for one in campaign.records)
         if starts:
-            said = " ".join(campaign_page.answers(publication, campaign))
-            title, href = campaign.info.title, f"campaigns/{campaign.name}/"
-            entry = FeedEntry(title, href, starts[0], starts[-1], said)
-            entries.append(replace(entry, categories=("campaign",)))
+            entry = {
+                "title": campaign.info.title,
+                "href": f"campaigns/{campaign.name}/",
+                "published": starts[0],
+                "updated": starts[-1],
+                "summary": " ".join(campaign_page.answers(publication, campaign)),
+            }
+            entries.append(entry)
     for post in posts:
-        entries.append(
-            FeedEntry(
-                post.title,
-                post.href,
-                _utc(post.created),
-                _utc(post.updated),
-                str(post.meta.get("description", "")),
-                post.names("authors"),
-                post.names("categories", "tags"),
-            )
-        )
-    entries.sort(key=lambda entry: (entry.updated, entry.href), reverse=True)
+        entry = {
+            "title": post.title,
+            "href": post.href,
+            "published": _utc(post.created),
+            "updated": _utc(post.updated),
+            "summary": post.description,
+        }
+        entries.append(entry)
+    entries.sort(key=itemgetter("updated", "href"), reverse=True)
     text = templates.text("feed.xml.j2", entries=entries, options=publication.options)
     return _FORBIDDEN.sub("", text).encode()
 

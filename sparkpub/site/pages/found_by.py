@@ -1,21 +1,20 @@
 """By which words the search finds a page: what its charts and tables say, which the search does not read, and words
 that mean the same."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import METRICS, slug
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.leaderboard import REQUESTS, Board
+from sparkpub.review.leaderboard import Board
 from sparkpub.review.speeds import Speed
 from sparkpub.site.content import SearchAnswer
 from sparkpub.site.pages.answers import FrontAnswer
-from sparkpub.site.pages.campaign_page import asked
-from sparkpub.site.pages.leaderboard_page import board_anchor, unit_name
+from sparkpub.site.pages.leaderboard_page import board_anchor
 from sparkpub.site.publication import Publication
 
 ALIKE = (
-    ("docker", "container", "overhead", "slower"),
+    ("docker", "container", "overhead", "faster", "slower"),
     ("native", "host", "bare metal"),
     ("nvfp4", "mxfp4", "fp8", "int4", "quantisation", "quantization"),
     ("nvfp4", "mxfp4", "fp4", "4-bit"),
@@ -35,7 +34,6 @@ ALIKE = (
 )
 """Words of which readers type one and pages say another."""
 RANKS = "fastest best model, which model should I run, how many users, energy and cost of a token"
-COMPARES = "faster or slower"
 BANDWIDTH = "memory bandwidth of one user, roofline, memory-bound"
 COST = "What does a million tokens cost?"
 MEASURE = (
@@ -47,7 +45,7 @@ MOST = 2000
 """Letters for a page: the search is loaded as a whole."""
 
 
-def with_synonyms(texts: Iterable[str]) -> str:
+def with_synonyms(*texts: str) -> str:
     """The texts, each once, and behind them all words that mean the same as one of theirs."""
     said = " ".join(dict.fromkeys(filter(None, texts)))[:MOST]
     lower = said.casefold()
@@ -58,31 +56,19 @@ def with_synonyms(texts: Iterable[str]) -> str:
     return " ".join([said, *more])
 
 
-def of_campaign(
-    publication: Publication, campaign: CampaignData, sentences: Sequence[str]
-) -> str:
-    """Words of a campaign: its key, its answers, its models, environments and engines."""
+def of_campaign(publication: Publication, campaign: CampaignData, answer: str) -> str:
+    """Words of a campaign: its key, its answer, its models, environments and engines."""
     names = publication.names.campaign(campaign.name)
     mine = [speed for speed in publication.speeds if speed.campaign == campaign.name]
-    bandwidth = ""
-    if _has_bandwidths(publication, campaign):
-        bandwidth = _said_often(BANDWIDTH)
+    has_bandwidths = campaign.name in set(publication.results.bandwidths["campaign"])
     return with_synonyms(
-        [
-            campaign.name,
-            bandwidth,
-            *sentences,
-            *names.models.values(),
-            *names.environments.values(),
-            COMPARES if asked(publication, campaign).compares else "",
-            *_about(mine),
-        ]
+        campaign.name,
+        _often(BANDWIDTH) if has_bandwidths else "",
+        answer,
+        *names.models.values(),
+        *names.environments.values(),
+        *_about(mine),
     )
-
-
-def _has_bandwidths(publication: Publication, campaign: CampaignData) -> bool:
-    """Whether its page shows what share of the memory's bandwidth a user takes."""
-    return campaign.name in set(publication.results.bandwidths["campaign"])
 
 
 def of_front(answers: Sequence[FrontAnswer]) -> list[SearchAnswer]:
@@ -90,40 +76,26 @@ def of_front(answers: Sequence[FrontAnswer]) -> list[SearchAnswer]:
     return [
         SearchAnswer(
             answer.anchor,
-            f"{answer.question} ({answer.words})" if answer.words else answer.question,
-            f"{answer.text} {_said_often(answer.words)}",
+            f"{answer.question} ({answer.words})",
+            f"{answer.text} {_often(answer.words)}",
         )
         for answer in answers
     ]
 
 
-def _said_often(words: str) -> str:
-    """Said several times, the words of a short text go before those that a long one says by the way."""
-    return " ".join(3 * [words])
-
-
-def of_loads(publication: Publication) -> list[SearchAnswer]:
+def of_loads(boards: Sequence[Board]) -> list[SearchAnswer]:
     """Words of the leaderboard's tables of the machine that comes first: what each ranks by."""
-    boards = publication.boards
-    if not boards:
-        return []
     titles = {
-        board_anchor(board): f"{board.title}: {_unit(board)}"
+        board_anchor(board): f"{board.title}: {board.metric.label}"
         for board in boards
         if board.machine == boards[0].machine
     }
-    titles["cost"] = COST
+    if titles:
+        titles["cost"] = COST
     return [
-        SearchAnswer(place, title, _said_often(with_synonyms([title])))
+        SearchAnswer(place, title, _often(with_synonyms(title)))
         for place, title in titles.items()
     ]
-
-
-def _unit(board: Board) -> str:
-    """What a board ranks by, in few words."""
-    if board.metric == REQUESTS:
-        return "requests per second"
-    return unit_name(board.metric)
 
 
 def of_glossary() -> list[SearchAnswer]:
@@ -132,7 +104,7 @@ def of_glossary() -> list[SearchAnswer]:
         SearchAnswer(
             slug(metric.name),
             metric.label,
-            f"{metric.definition} {_said_often(with_synonyms([metric.label]))}",
+            f"{metric.definition} {_often(with_synonyms(metric.label))}",
         )
         for metric in METRICS.values()
         if metric.headline is not None
@@ -141,27 +113,24 @@ def of_glossary() -> list[SearchAnswer]:
 
 def of_board(boards: Sequence[Board]) -> str:
     """Words of the leaderboard: what it answers, the names of its models, and how they were measured."""
-    titles = [board.title for board in boards]
     speeds = [speed for board in boards for speed in board.speeds]
-    names = [speed.model.name for speed in speeds]
-    engines = [speed.engine for speed in speeds]
-    rivals = sorted({speed.setup.engine for speed in speeds if speed.setup.engine})
-    contest = " vs ".join(rivals) if len(rivals) > 1 else ""
-    return with_synonyms([RANKS, contest, *titles, *names, *engines, "throughput"])
+    titles = [board.title for board in boards]
+    return with_synonyms(RANKS, *titles, *_about(speeds), "throughput")
 
 
 def of_model(speeds: Sequence[Speed], page: Mapping[str, Any]) -> str:
     """Words of the page of a model: its names and ids, formats, engines and machines, and what else it answers."""
-    names = [speed.model.name for speed in speeds]
-    more = ["throughput"]
-    if page["costs"]:
-        more.append("energy and cost of a token")
-    if page["versions"]:
-        more.append("a new version of the engine")
-    return with_synonyms([*names, *_about(speeds), *more])
+    cost = "energy and cost of a token" if page["costs"] else ""
+    version = "a new version of the engine" if page["versions"] else ""
+    return with_synonyms("throughput", cost, version, *_about(speeds))
 
 
-def _about(speeds: Sequence[Speed]) -> Iterable[str]:
+def _often(words: str) -> str:
+    """Said several times, the words of a short text go before those that a long one says by the way."""
+    return " ".join(3 * [words])
+
+
+def _about(speeds: Iterable[Speed]) -> Iterator[str]:
     for speed in speeds:
-        yield speed.setup.model_id
-        yield from (speed.weights, speed.engine, speed.machine)
+        yield from (speed.model.name, speed.setup.model_id, speed.weights)
+        yield from (speed.engine, speed.machine)

@@ -24,59 +24,51 @@ def context(
     measuring = {speed.campaign for speed in publication.speeds}
     # A demonstration measures no model: it stays on its own page, unless there is nothing else.
     leading = [item for item in campaigns if item.name in measuring] or campaigns
-    cards = [campaign_page.card(publication, item) for item in leading[:NEWEST]]
+    home = machines(publication.speeds, publication.options.home)[:1]
     return {
-        "heading": heading(publication),
-        "counts": _counts(publication),
+        "heading": f"How fast is your {home[0]}?"
+        if home
+        else "LLM inference, measured",
+        "counts": counts(publication),
         "answers": answers.answers(publication),
-        "trust": _trust(publication),
+        "trust": _trust(publication, home),
         "chart": chart,
-        "cards": cards,
+        "cards": [campaign_page.card(publication, item) for item in leading[:NEWEST]],
         "posts": posts,
         "newest": NEWEST,
     }
 
 
-def heading(publication: Publication) -> str:
-    """The question that the site is about."""
-    names = machines(publication.speeds, publication.options.home)
-    if not names:
-        return "LLM inference, measured"
-    return f"How fast is your {names[0]}?"
-
-
-def _counts(publication: Publication) -> str:
+def counts(publication: Publication) -> str:
     """`1,664 runs of 33 models in 9 campaigns`."""
     runs = counted(len(publication.dataset.runs), "run")
-    campaigns = counted(len(publication.campaigns), "campaign")
     models = {speed.model for speed in publication.speeds}
-    if not models:
-        return f"{runs} in {campaigns}"
-    return f"{runs} of {counted(len(models), 'model')} in {campaigns}"
+    of = f" of {counted(len(models), 'model')}" if models else ""
+    return f"{runs}{of} in {counted(len(publication.campaigns), 'campaign')}"
 
 
-def _trust(publication: Publication) -> str:
+def _trust(publication: Publication, home: Sequence[str]) -> str:
     """What can be judged, what was checked, and what came of it."""
-    excluded = f"{len(publication.review.excluded):,} of {counted(len(publication.dataset.runs), 'run')}"
-    (home,) = machines(publication.speeds, publication.options.home)[:1] or [""]
-    mine = [speed for speed in publication.speeds if speed.machine == home]
-    doubted = {speed.model for speed in mine if speed.doubts}
+    runs = counted(len(publication.dataset.runs), "run")
+    said = [
+        findings.judged(publication),
+        f"{len(CHECKS)} checks read what there is. "
+        f"{len(publication.review.excluded):,} of {runs} are excluded, each with its reason.",
+    ]
+    mine = [speed for speed in publication.speeds if speed.machine in home]
     ranked = {speed.model for speed in mine if not speed.doubts}
-    text = f"{len(CHECKS)} checks read what there is. {excluded} are excluded, each with its reason."
-    unranked = counted(len(doubted - ranked), "model")
-    if doubted - ranked:
-        text += f" Not ranked on {home}, because figures failed checks: {unranked}."
-    return f"{findings.judged(publication)} {text}".strip()
+    unranked = {speed.model for speed in mine} - ranked
+    if unranked:
+        models = counted(len(unranked), "model")
+        said.append(
+            f"Not ranked on {home[0]}, because figures failed checks: {models}."
+        )
+    return " ".join(said).strip()
 
 
 def chart(publication: Publication) -> Figure | None:
     """One chart of the home machine; None where too little was measured."""
-    if not publication.boards:
-        return None
-    home = publication.boards[0].machine
-    boards = {
-        board.use.key: board for board in publication.boards if board.machine == home
-    }
+    boards = answers.home_boards(publication)
     one, some = boards.get("one"), boards.get("some") or boards.get("many")
     if one is None or some is None:
         return None

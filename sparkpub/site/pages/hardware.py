@@ -1,12 +1,12 @@
 """The machines behind the figures, as the records describe them, and what the shipped catalogue knows of them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sparkpub.record import catalogue
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.record import Record
-from sparkpub.record.text import counted, number
+from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
@@ -14,9 +14,29 @@ from sparkpub.site.pages import reference
 from sparkpub.site.pages.reference import plain
 
 UNDESCRIBED = "A machine that its records do not describe"
-WANTED = ("processor", "memory", "operating system", "kernel", "engine")
-"""What a reader looks for, and is told of where no record has it."""
-WANTED_OF_GPUS = ("driver", "CUDA")
+GPU = {
+    "name": "GPU",
+    "memory_total_gib": "GPU memory (GiB)",
+    "compute_capability": "compute capability",
+    "power_limit_watt": "power limit (W)",
+    "clock_max_sm_mhz": "highest SM clock (MHz)",
+}
+MACHINE = {
+    "cpu": "processor",
+    "cpu_count": "CPUs",
+    "arch": "architecture",
+    "memory_total_gib": "memory (GiB)",
+    "unified_memory": "memory shared with the GPU",
+    "firmware": "firmware",
+    "os": "operating system",
+    "kernel": "kernel",
+    "cgroup": "control groups",
+    "driver": "driver",
+    "cuda_driver": "CUDA",
+    "power_mode": "power mode",
+    "clocks_locked_mhz": "locked SM clock (MHz)",
+}
+"""Field of a record to what readers call it."""
 LinkOf = Callable[[str], str]
 """From the source of a page to its address as a link of the page at hand."""
 
@@ -27,104 +47,85 @@ def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
     of_kind = grouped(records, lambda record: setup_of(record).machine or UNDESCRIBED)
     parts = []
     for name, mine in of_kind.items():
-        runs = Counter(record.campaign for record in mine)
-        here = [campaign for campaign in campaigns if campaign.name in runs]
-        told = []
-        for place, campaign in enumerate(here, 1):
-            count = str(counted(runs[campaign.name], "run"))
-            if campaign.info.origin is not None:
-                count += ", imported"
-            told.append(f"{place}: {_link(campaign, address)} ({count})")
-        rows = [("campaigns", "<br>".join(told))]
-        ids = {record.machine.id for record in mine} - {None}
-        if len(ids) > 1:
-            text = f"{len(ids)}, told apart by a salted hash of their identity"
-            rows.append(("machines", text))
-        described = [(_described(record), record.campaign) for record in mine]
-        names = [campaign.name for campaign in here]
-        for field in described[0][0]:
-            values = grouped(described, lambda item: item[0][field])  # noqa: B023 - asked here
-            values.pop("", None)
-            if values:
-                rows.append((field, _values(values, names)))
-        parts += [f"## {plain(name)}", reference.table(("what", "as recorded"), rows)]
-        wanted = (*WANTED, *(WANTED_OF_GPUS if "GPU" in dict(rows) else ()))
-        missing = [field for field in wanted if field not in dict(rows)]
+        found = _table(mine, campaigns, address)
+        parts += [f"## {plain(name)}", reference.table(("what", "as recorded"), found)]
+        missing = [name for name in MACHINE.values() if name not in dict(found)]
         if missing:
             parts.append(f"Not recorded: {', '.join(missing)}.")
     return "\n\n".join(parts)
 
 
-def _values(
-    values: Mapping[str, Sequence[tuple[object, str]]], campaigns: Sequence[str]
-) -> str:
-    """One value alone; several with the campaigns of each, by number."""
-    lines = []
-    for text, items in values.items():
-        places = sorted({campaigns.index(campaign) + 1 for _, campaign in items})
-        noun = "campaign" if len(places) == 1 else "campaigns"
-        lines.append(f"{plain(text)} ({noun} {', '.join(map(str, places))})")
-    return "<br>".join(lines) if len(lines) > 1 else plain(next(iter(values)))
+def _table(
+    records: Sequence[Record], campaigns: Sequence[CampaignData], address: LinkOf
+) -> list[tuple[str, str]]:
+    """The campaigns by number, then each field that some record has: several values with the numbers of each."""
+    runs = Counter(record.campaign for record in records)
+    number: dict[str, int] = {}
+    links = []
+    for campaign in campaigns:
+        if campaign.name in runs:
+            number[campaign.name] = len(number) + 1
+            imported = ", imported" if campaign.info.origin is not None else ""
+            count = counted(runs[campaign.name], "run")
+            place = number[campaign.name]
+            links.append(f"{place}: {_link(campaign, address)} ({count}{imported})")
+    rows = [("campaigns", "<br>".join(links))]
+    ids = {record.machine.id for record in records} - {None}
+    if len(ids) > 1:
+        rows.append(("machines", f"{len(ids)}, told apart by a salted hash"))
+    described = [(number[record.campaign], _described(record)) for record in records]
+    for field in described[0][1]:
+        places: dict[str, set[int]] = {}
+        for place, found in described:
+            if found[field]:
+                places.setdefault(plain(found[field]), set()).add(place)
+        lines = list(places)
+        if len(places) > 1:
+            lines = [f"{text} ({_numbers(where)})" for text, where in places.items()]
+        if lines:
+            rows.append((field, "<br>".join(lines)))
+    return rows
+
+
+def _numbers(places: Iterable[int]) -> str:
+    """`campaign 2`, `campaigns 1, 3`."""
+    told = [str(place) for place in sorted(places)]
+    noun = "campaign" if len(told) == 1 else "campaigns"
+    return f"{noun} {', '.join(told)}"
 
 
 def _described(record: Record) -> dict[str, str]:
     """What a record says of its machine, field by field; "" where it does not."""
     machine, seen, box = record.machine, record.observed, record.container
-    memory = _of(machine.memory_total_gib, "GiB", 1)
-    described = {
-        "GPU": _gpus(record),
-        "processor": _listed(
-            machine.cpu,
-            machine.arch,
-            machine.cpu_count and counted(machine.cpu_count, "CPU"),
-        ),
-        "memory": memory
-        and _listed(memory, machine.unified_memory and "shared by processor and GPU"),
-        "firmware": machine.firmware,
-        "operating system": machine.os,
-        "kernel": machine.kernel,
-        "control groups": machine.cgroup,
-        "driver": machine.driver,
-        "CUDA": machine.cuda_driver,
-        "power mode": machine.power_mode,
-        "locked SM clock": _of(machine.clocks_locked_mhz, "MHz"),
-        # What the run showed; which engine a tool measures is known without it, and is no reading.
-        "engine": _spaced(seen.engine, seen.engine_version),
-        "Python": record.reproducibility and record.reproducibility.python,
-        "container engine": box
-        and _listed(
+    found = {}
+    for name, label in GPU.items():
+        values = Counter(_text(getattr(gpu, name)) for gpu in machine.gpus)
+        told = [
+            f"{n} × {text}" if n > 1 else text for text, n in values.items() if text
+        ]
+        found[label] = "; ".join(told)
+    for name, label in MACHINE.items():
+        found[label] = _text(getattr(machine, name))
+    # What the run showed; which engine a tool measures is known without it, and is no reading.
+    found["engine"] = _spaced(seen.engine, seen.engine_version)
+    made = record.reproducibility
+    found["Python"] = _text(made and made.python)
+    engine, toolkit = "", ""
+    if box is not None:
+        names = (
             _spaced(box.engine, box.engine_version),
             _spaced(box.runtime, box.runtime_version),
-            box.toolkit_version and f"NVIDIA container toolkit {box.toolkit_version}",
-        ),
-    }
-    return {field: text or "" for field, text in described.items()}
-
-
-def _gpus(record: Record) -> str:
-    """`NVIDIA H200, 140.4 GiB, compute capability 9.0`, with the number of those that are alike."""
-    alike = Counter(
-        _listed(
-            gpu.name,
-            _of(gpu.memory_total_gib, "GiB", 1),
-            gpu.compute_capability and f"compute capability {gpu.compute_capability}",
-            _of(gpu.power_limit_watt, "W", before="power limit "),
-            _of(gpu.clock_max_sm_mhz, "MHz", before="SM clock up to "),
-            gpu.mig and "a MIG partition",
         )
-        for gpu in record.machine.gpus
-    )
-    return "; ".join(
-        text if count == 1 else f"{count} × {text}" for text, count in alike.items()
-    )
+        engine, toolkit = ", ".join(filter(None, names)), _text(box.toolkit_version)
+    return found | {"container engine": engine, "NVIDIA container toolkit": toolkit}
 
 
-def _of(value: float | None, unit: str, decimals: int = 0, before: str = "") -> str:
-    return "" if value is None else f"{before}{number(value, decimals)} {unit}"
-
-
-def _listed(*parts: object) -> str:
-    return ", ".join(str(part) for part in parts if part)
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.5g}" if isinstance(value, float) else str(value)
 
 
 def _spaced(*parts: str | None) -> str:

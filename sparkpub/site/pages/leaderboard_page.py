@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record
 from sparkpub.record.text import (
     SPACE,
     counted,
@@ -187,46 +188,44 @@ def engines_name(speeds: Iterable[Speed]) -> str:
 
 def notes(board: Board) -> list[str]:
     """What a reader should know of the figures of a board, once."""
+    speeds = board.speeds
     found = []
-    random = {speed.model.name for speed in board.speeds if speed.setup.random_weights}
+    random = {speed.model.name for speed in speeds if speed.setup.random_weights}
     if random:
         found.append(
             f"Random weights, so the speed is real and the answers are not: {_few(random)}."
         )
-    open_ended = [
+    bounds = {
         row.best.is_placed
         for row in board.rows
         if row.best.capacity is not None and row.best.capacity.at_least
-    ]
-    if True in open_ended:
-        found.append(_BEFORE)
-    if False in open_ended:
-        found.append(_BEHIND)
-    records = [record for speed in board.speeds for record in speed.records]
+    }
+    found += [_BOUNDS[is_placed] for is_placed in (True, False) if is_placed in bounds]
+    records = [record for speed in speeds for record in speed.records]
     found += filter(None, [sentences.about_prompts(board.metric, records)])
-    alone = [speed for speed in board.speeds if len(speed.records) == 1]
+    alone = [speed.records[0] for speed in speeds if len(speed.records) == 1]
     if alone:
-        found.append(_repetitions(alone, len(board.speeds)))
+        who = (
+            "Each figure is"
+            if len(alone) == len(speeds)
+            else f"{len(alone)} figures are"
+        )
+        found.append(f"{who} one run{_repetitions(alone)}.")
     return found
 
 
-_BEFORE = "Limit not reached: every rate that was measured holds; these models stand before the ranking, in no order."
-_BEHIND = "Last stand those whose measurement ended at a lower rate than the others': they cannot be placed."
+def _repetitions(records: Iterable[Record]) -> str:
+    """` of 3 repetitions`, where all means are over as many; else empty."""
+    spreads = [record.spreads.get("output_throughput_tok_s") for record in records]
+    known = {one.repetitions or 0 for one in spreads if one is not None} - {0}
+    return f" of {counted(known.pop(), 'repetition')}" if len(known) == 1 else ""
 
 
-def _repetitions(alone: Sequence[Speed], count: int) -> str:
-    """What stands behind figures of one run."""
-    known = {
-        spread.repetitions
-        for speed in alone
-        for name, spread in speed.records[0].spreads.items()
-        if name == "output_throughput_tok_s" and spread.repetitions
-    }
-    who = "Each figure is" if len(alone) == count else f"{len(alone)} figures are"
-    if len(known) == 1:
-        (repetitions,) = known
-        return f"{who} one run of {counted(repetitions or 1, 'repetition')}."
-    return f"{who} one run."
+_BOUNDS = {
+    True: "Limit not reached: every rate that was measured holds; these models stand before the ranking, in no order.",
+    False: "Last stand those whose measurement ended at a lower rate than the others': they cannot be placed.",
+}
+"""Whether a figure that is a bound has a place, to what it means."""
 
 
 Unranked = tuple[str, str, str]
@@ -237,24 +236,23 @@ def _unranked(publication: Publication) -> Iterator[Unranked]:
     """What checks keep off the boards; and what is not ranked beside the others because it did other work (with the
     prefix cache, or in shorter answers), or because its mean says nothing."""
     doubted = [speed for speed in publication.speeds if speed.doubts]
-    yield from _not_ranked(doubted, "because their figures failed checks")
+    reasons = [(speed, "because their figures failed checks") for speed in doubted]
     for board in publication.boards:
         sure = [speed for speed in board.unranked if not speed.doubts]
-        means = grouped(sure, lambda speed: speed.is_ranked(board.metric.name))  # noqa: B023 - asked here
-        why = "because their own repetitions lie too far apart for a mean"
-        yield from _not_ranked(means.get(False, ()), why)
-        by_cache = grouped(means.get(True, ()), lambda speed: speed.cached)
-        for cached, mine in by_cache.items():
-            answered = "with" if cached else "without"
-            why = f"measured {answered} hits in the server's prefix cache, unlike the others"
-            if board.metric == REQUESTS:
-                why = "not in requests a second, because the answers at some rates had another length than asked for"
-            yield from _not_ranked(mine, why)
+        reasons += [(speed, _why(board, speed)) for speed in sure]
+    by_why = grouped(reasons, lambda item: (item[0].campaign, item[1]))
+    for (campaign, why), items in by_why.items():
+        yield campaign, _few({speed.model.name for speed, _ in items}), why
 
 
-def _not_ranked(speeds: Iterable[Speed], why: str) -> Iterator[Unranked]:
-    for campaign, mine in grouped(speeds, lambda speed: speed.campaign).items():
-        yield campaign, _few({speed.model.name for speed in mine}), why
+def _why(board: Board, speed: Speed) -> str:
+    """Why a figure that no check doubts is not ranked."""
+    if not speed.is_ranked(board.metric.name):
+        return "because their own repetitions lie too far apart for a mean"
+    if board.metric == REQUESTS:
+        return "not in requests a second, because the answers at some rates had another length than asked for"
+    answered = "with" if speed.cached else "without"
+    return f"measured {answered} hits in the server's prefix cache, unlike the others"
 
 
 def _few(names: Iterable[str]) -> str:
@@ -265,20 +263,14 @@ def _few(names: Iterable[str]) -> str:
     return listed(ordered)
 
 
-def _filters(boards: Iterable[Board]) -> dict[str, Sequence[str]]:
+def _filters(boards: Sequence[Board]) -> dict[str, Sequence[str]]:
     """What the boards can be filtered by: each field with its values, where there are several."""
-    found = [
-        (board.machine, size_name(row), entry.speed)
-        for board in boards
-        for row in board.rows
-        for bits in columns_of(board)
-        for entry, _ in cell(board, row, bits)
-    ]
-    sizes = {size for _, size, _ in found}
+    sizes = {size_name(row) for board in boards for row in board.rows}
+    speeds = [speed for board in boards for speed in board.speeds]
     fields = {
         "size": [name for name in (*SIZES.values(), UNKNOWN) if name in sizes],
-        "weights": sorted({speed.weights for *_, speed in found}),
-        "engine": sorted({speed.setup.engine or "not stated" for *_, speed in found}),
-        "machine": list(dict.fromkeys(machine for machine, *_ in found)),
+        "weights": sorted({speed.weights for speed in speeds}),
+        "engine": sorted({speed.setup.engine or "not stated" for speed in speeds}),
+        "machine": list(dict.fromkeys(board.machine for board in boards)),
     }
     return {name: values for name, values in fields.items() if len(values) > 1}

@@ -1,14 +1,15 @@
-"""The page on which readers put their own result beside the published ones, and the figures that it needs.
+"""The pages that put speeds beside each other, and the figures that they need: a reader's own result beside the
+published ones (`yours.js`), and two or three published ones (`compare.js`).
 
-The reader's file is read in the browser and sent nowhere: `yours.js` fetches the published figures and compares.
+A reader's file is read in the browser and sent nowhere.
 """
 
+from collections import Counter
 from typing import Any
 
 from pydantic_core import to_json
 
-from sparkpub.record.text import SPACE
-from sparkpub.review.names import load_name
+from sparkpub.review.names import environment_name, load_name
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
@@ -17,44 +18,49 @@ FIGURES = "data/speeds.json"
 """Every published speed, for the browser."""
 
 
-def context(publication: Publication) -> dict[str, Any]:
-    """What the template needs."""
-    return {
-        "figures": FIGURES,
-        "models": len({speed.model for speed in publication.speeds}),
-        "machines": sorted({speed.machine for speed in publication.speeds}),
-        "space": SPACE,
-    }
-
-
 def published(publication: Publication) -> bytes:
-    """The file of speeds: one list of objects, as `yours.js` reads it."""
+    """The file of speeds: one list of objects, as the two programs read it."""
     rows = [
         _row(speed)
         for speed in publication.speeds
         if GENERATION in speed.figures and not speed.doubts
     ]
+    alike = Counter((row["model"], row["recipe"], row["load"]) for row in rows)
+    for row in rows:
+        if alike[row["model"], row["recipe"], row["load"]] > 1:
+            row["recipe"] += f" ({row['campaign']})"
     return to_json(rows)
 
 
+def identity(speed: Speed) -> str:
+    """What a speed is called in the address of a comparison."""
+    return "/".join((speed.campaign, *speed.cell))
+
+
 def _row(speed: Speed) -> dict[str, Any]:
-    load = speed.load
-    first_token = speed.mean("ttft_p50_ms", "ttft_mean_ms")
+    load, setup = speed.load, speed.setup
+    place = environment_name(setup.environment_type)
+    values = {
+        "total": speed.mean(GENERATION),
+        "each": speed.per_user,
+        "ttft": speed.mean("ttft_p50_ms", "ttft_mean_ms"),
+        "prompt": speed.mean("prompt_throughput_tok_s"),
+    }
     return {
+        "id": identity(speed),
         "key": speed.model.key,
         "model": speed.model.name,
-        "id": speed.setup.model_id,
-        "weights": speed.setup.quantization,
-        "engine": speed.engine,
-        "machine": speed.machine,
+        "weights_id": setup.model_id,
+        "recipe": f"{speed.weights}, {speed.engine}, {place}, {speed.machine}",
+        "campaign": speed.campaign,
         "tool": load.tool,
-        "load": load_name(load),
+        "load": f"{load_name(load)} ({load.tool})",
         "input": load.input_tokens,
         "output": load.output_tokens,
         "users": load.at_once,
         "depth": load.depth,
         "rate": load.request_rate,
-        "total": round(speed.figures[GENERATION].mean, 3),
-        "ttft": None if first_token is None else round(first_token, 1),
+        "runs": len(speed.records),
         "href": model_links.setup(speed),
+        **{name: value and round(value, 3) for name, value in values.items()},
     }

@@ -3,10 +3,10 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import metric_of
 from sparkpub.record.text import listed, span
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
@@ -19,6 +19,7 @@ from sparkpub.site.figures import speeds as curves
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import entry_text
+from sparkpub.site.pages.measure_page import identity
 from sparkpub.site.publication import Publication
 
 ENERGY = "energy_per_million_tokens_wh"
@@ -93,8 +94,11 @@ def context(
 ) -> dict[str, Any]:
     """What the template needs, with the placeholders of two charts; each may be empty."""
     names = setup_names(publication, model)
-    doubted = [speed for speed in model.speeds if speed.doubts]
-    mine = [line for line in publication.progress if line.first.model == model.name]
+    doubts: dict[str, list[str]] = {}
+    for speed in model.speeds:
+        doubts.setdefault(speed.campaign, []).extend(speed.doubts)
+    lines = [line for line in publication.progress if line.first.model == model.name]
+    compared = max(model.speeds, key=lambda speed: speed.mean(GENERATION) or 0)
     return {
         **entry(model),
         "answers": [
@@ -105,56 +109,46 @@ def context(
         ],
         "reached": reached,
         "place": place,
-        "doubts": {
-            campaign: dict.fromkeys(check for speed in speeds for check in speed.doubts)
-            for campaign, speeds in grouped(doubted, _campaign).items()
-        },
+        "doubts": {campaign: checks for campaign, checks in doubts.items() if checks},
         "campaigns": publication.dataset.campaigns,
         "names": publication.names,
         "chart": chart,
         "versions": versions_chart,
-        "is_of_versions": any(line.is_of_versions for line in mine),
+        "is_of_versions": any(line.is_of_versions for line in lines),
         "recipes": [
-            _recipe(names[key], speeds) for key, speeds in model.setups.items()
+            _recipe(name, speeds)
+            for name, speeds in zip(names.values(), model.setups.values(), strict=True)
         ],
+        "compared": "" if compared.doubts else identity(compared),
         "costs": _costs(model, names),
         "prices": {"kwh": KWH_PRICE, "machine": MACHINE_PRICE, "years": YEARS},
-        "cost": cost,
         "accuracy": list(_accuracy(publication, model)),
     }
 
 
-def _campaign(speed: Speed) -> str:
-    return speed.campaign
-
-
 def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
-    """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`."""
+    """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`. Alike ones are numbered."""
     parts: dict[Setup, list[str]] = {}
     for setup, (speed, *_) in model.setups.items():
         place, *special = parts_of(
             publication.names.environment(speed.campaign, speed.cell[1])
         )
         more = ", ".join(word for word in special if word.upper() != speed.weights)
-        parts[setup] = [speed.weights, speed.engine, place, more, speed.machine]
-    varied = [
-        place for place in range(5) if len({told[place] for told in parts.values()}) > 1
-    ]
-    if not any(place in varied for place in (0, 1, 2, 4)):
-        # What is special about some is nothing to call the others by.
+        parts[setup] = [speed.weights, speed.engine, place, speed.machine, more]
+    columns = list(zip(*parts.values(), strict=True))
+    varied = [place for place, told in enumerate(columns) if len(set(told)) > 1]
+    # What is special about some is nothing to call the others by.
+    if varied in ([], [len(columns) - 1]):
         varied.insert(0, 0)
     names = {
-        setup: ", ".join(filter(None, (told[place] for place in varied)))
+        setup: ", ".join(told[place] for place in varied if told[place])
         for setup, told in parts.items()
     }
-    # Those that several set-ups have get a number.
-    alike = grouped(names, names.__getitem__)
-    return {
-        setup: name
-        if len(alike[name]) == 1
-        else f"{name} ({alike[name].index(setup) + 1})"
-        for setup, name in names.items()
-    }
+    for alike in grouped(names, names.__getitem__).values():
+        if len(alike) > 1:
+            for number, setup in enumerate(alike, 1):
+                names[setup] += f" ({number})"
+    return names
 
 
 # -- answers -----------------------------------------------------------------------------------------------
@@ -182,15 +176,21 @@ def place(board: Board, row: RankedModel) -> str:
 
 
 def _recipe(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
-    """How to do it again, and what it reached."""
-    record = speeds[0].records[0]
+    """How to do it again, and what it reached: the commands are as a shell takes them, the server's where there is
+    one."""
+    record, commands = speeds[0].records[0], {}
+    server = record.requested.environment.get("server")
+    if isinstance(server, dict) and server.get("argv"):
+        commands["Server"] = shlex.join(map(str, server["argv"]))
+    if record.argv:
+        commands["Client" if commands else "Command"] = shlex.join(record.argv)
     return {
         "name": name,
         "anchor": model_links.setup_anchor(speeds[0]),
         "first": speeds[0],
         "record": record,
-        "commands": commands(record),
-        "campaigns": grouped(speeds, _campaign),
+        "commands": commands,
+        "campaigns": grouped(speeds, lambda speed: speed.campaign),
         "speeds": sorted(speeds, key=_by_load),
     }
 
@@ -201,59 +201,61 @@ def _by_load(speed: Speed) -> tuple[float, ...]:
     return tuple(size or 0 for size in (*sizes, load.at_once))
 
 
-def commands(record: Record) -> dict[str, str]:
-    """The commands of a run as a shell takes them: the server's where there is one, and the client's."""
-    found = {}
-    server = record.requested.environment.get("server")
-    if isinstance(server, dict) and server.get("argv"):
-        found["Server"] = shlex.join(map(str, server["argv"]))
-    if record.argv:
-        found["Client" if found else "Command"] = shlex.join(record.argv)
-    return found
-
-
 # -- cost and accuracy -------------------------------------------------------------------------------------
 
 
-def _costs(
-    model: ModelPage, names: Mapping[Setup, str]
-) -> list[tuple[str, Speed, float, float | None]]:
-    """Of each set-up its name, and the load with the most throughput, of those whose energy was measured where there
-    are some; hours and the GPU's energy in kWh for a million tokens."""
+class Cost(NamedTuple):
+    """What a million tokens cost: the load with the most throughput, the hours that they take, the GPU's energy in kWh,
+    None where it was not measured, and both in money at the prices above."""
+
+    name: str
+    best: Speed
+    rate: float
+    kwh: float | None
+    electricity: str
+    machine: str
+
+
+def _costs(model: ModelPage, names: Mapping[Setup, str]) -> list[Cost]:
+    """Of each set-up, of the loads whose energy was measured where there are some."""
     found = []
-    for key, speeds in model.setups.items():
+    for setup, speeds in model.setups.items():
         closed = [
             speed
             for speed in speeds
             if GENERATION in speed.figures and not speed.doubts
         ]
-        measured = [speed for speed in closed if _kwh(speed, 1) is not None]
+        measured = [speed for speed in closed if _kwh(speed) is not None]
         if closed:
-            best = max(measured or closed, key=lambda one: one.figures[GENERATION].mean)
-            hours = 1e6 / best.figures[GENERATION].mean / 3600
-            found.append((names[key], best, hours, _kwh(best, hours)))
+            best = max(measured or closed, key=_rate)
+            kwh = _kwh(best)
+            share = MACHINE_PRICE / (YEARS * HOURS_PER_YEAR) * _hours(best)
+            electricity = "–" if kwh is None else money(KWH_PRICE * kwh)
+            cost = Cost(names[setup], best, _rate(best), kwh, electricity, money(share))
+            found.append(cost)
     return found
 
 
-def cost(hours: float, kwh: float | None) -> tuple[str, str]:
-    """What a million tokens cost at the prices above: electricity, where energy was measured, and the machine."""
-    share = MACHINE_PRICE / (YEARS * HOURS_PER_YEAR) * hours
-    return "–" if kwh is None else money(KWH_PRICE * kwh), money(share)
+def _rate(speed: Speed) -> float:
+    return speed.mean(GENERATION) or 0.0
 
 
-def _kwh(speed: Speed, hours: float) -> float | None:
-    """Energy of the GPU for a million tokens, which take so many hours: as measured, else from its mean power."""
+def _hours(speed: Speed) -> float:
+    """How long a million tokens take."""
+    return 1e6 / _rate(speed) / 3600
+
+
+def _kwh(speed: Speed) -> float | None:
+    """Energy of the GPU for a million tokens: as measured, else from its mean power."""
     measured, watt = speed.mean(ENERGY), speed.mean("gpu_power_mean_watt")
     if measured is not None:
         return measured / 1000
-    return None if watt is None else watt / 1000 * hours
+    return None if watt is None else watt / 1000 * _hours(speed)
 
 
 def money(amount: float) -> str:
     """An amount of money: cents, and of less than one two digits, as `costs.js` writes it."""
-    if amount < 0.995:
-        return f"{amount:#.2g}"
-    return f"{amount:.2f}"
+    return f"{amount:#.2g}" if amount < 0.995 else f"{amount:.2f}"
 
 
 def _accuracy(

@@ -34,7 +34,7 @@ class Placing:
         self._images: dict[str, File] = {}
         """The drawings that pages came to name as files."""
         self._library = library
-        self._figures = {figure.block: figure for figure in library.wanted.values()}
+        self._figures = library.wanted
         self._templates = templates
         self._drawn = drawn
         self._placed = cache(self._place)
@@ -70,7 +70,7 @@ class Placing:
         others named as images. What limits them stands behind the first."""
         figures = self._figures.keys()
         asked = [key for key in placeholders(page.text) if key in figures]
-        html = "".join(page.blocks.values())
+        html = "".join(page.html.values())
         within = [key for key in placeholders(html) if key in figures]
         inline = {*within, *asked[:INLINE]}
         blocks = {key: self._placed(key, key in inline) for key in (*within, *asked)}
@@ -82,7 +82,7 @@ class Placing:
                 problems=problems(shared.values()),
                 publication=self._library.publication,
             )
-        return replace(page, blocks={**page.blocks, **blocks})
+        return replace(page, html={**page.html, **blocks})
 
     def _place(self, key: str, inline: bool) -> str:
         figure = self._figures[key]

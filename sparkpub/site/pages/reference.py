@@ -26,11 +26,11 @@ from sparkpub.record.text import (
     listed,
     number,
     outward,
-    spread,
     with_unit,
 )
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.check import CheckKind
+from sparkpub.review.checks.registry import THRESHOLDS
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.grouping import grouped
@@ -107,7 +107,6 @@ _CONSEQUENCES: Mapping[CheckKind, str] = {
 
 def _checks() -> str:
     """The checks by what follows from a finding, a line for each consequence that opens."""
-    by_kind = grouped(CHECKS.values(), lambda check: check.kind)
     parts = []
     for kind, consequence in _CONSEQUENCES.items():
         rows = [
@@ -117,7 +116,8 @@ def _checks() -> str:
                 one.remedy or "–",
                 ", ".join(one.severities),
             )
-            for one in by_kind[kind]
+            for one in CHECKS.values()
+            if one.kind == kind
         ]
         found = table(("check", "question", "what to do", "severity"), rows)
         summary = f"{consequence} ({counted(len(rows), 'check')}, kind {kind})"
@@ -135,13 +135,11 @@ def folded(summary: str, behind: str, *, is_open: bool = False) -> str:
 
 
 def _thresholds() -> str:
-    """The numbers that checks decide by, with the reason for each; one that several checks share stands once."""
-    lines = {}
-    for check in CHECKS.values():
-        for threshold in check.thresholds:
-            name, reason = plain(threshold.name), plain(threshold.reason)
-            lines[name] = f"- {name}: {threshold:g}. {reason}"
-    return "\n".join(lines.values())
+    """The numbers that checks decide by, with the reason for each."""
+    return "\n".join(
+        f"- {plain(one.name)}: {one:g}. {plain(one.reason)}"
+        for one in THRESHOLDS.values()
+    )
 
 
 def _telemetry() -> str:
@@ -193,6 +191,20 @@ def _shown(value: Any) -> str:
     return f"`{value}`"
 
 
+_UNITS = {
+    "_bytes_s": (1e9, ",.0f", "GB/s"),
+    "_flops": (1e12, ",g", "TFLOP/s"),
+    "parameters": (1e9, ".1f", "billion"),
+    "_bytes_per_step": (GIB, ",.1f", "GiB"),
+    "_bytes_per_token": (1, ",", "bytes"),
+    "_bytes": (GIB, ",.1f", "GiB"),
+    "_gib": (1, ",", "GiB"),
+    "_gb": (1, ",", "GB"),
+    "": (1, ",", ""),
+}
+"""End of a fact's name to the unit for readers: its size, how many digits a number of them has, and its name."""
+
+
 def catalogue_value(kind: CatalogueFile, name: str, fact: str) -> str:
     """A fact of the shipped catalogue for a reader: bytes as GiB, bandwidth as GB/s, parameters in billions."""
     known = {item.name: item for item in catalogue.facts(kind, name)}
@@ -207,27 +219,8 @@ def catalogue_value(kind: CatalogueFile, name: str, fact: str) -> str:
         return ", ".join(value)
     if isinstance(value, str):
         return value
-    return _with_unit(fact, value)
-
-
-_UNITS = {
-    "_bytes_s": (1e9, ",.0f", "GB/s"),
-    "_flops": (1e12, ",g", "TFLOP/s"),
-    "parameters": (1e9, ".1f", "billion"),
-    "kv_bytes_per_token": (1, ",", "bytes"),
-    "_bytes": (GIB, ",.1f", "GiB"),
-    "_gib": (1, ",", "GiB"),
-    "_gb": (1, ",", "GB"),
-}
-"""End of a fact's name to the unit for readers: its size, how many digits a number of them has, and its name."""
-
-
-def _with_unit(fact: str, value: int | float) -> str:
-    """A number of the catalogue in the unit for readers, which the name of the fact tells."""
-    for end, (size, digits, unit) in _UNITS.items():
-        if fact.endswith(end) or (end == "_bytes" and "_bytes_per_" in fact):
-            return f"{value if size == 1 else value / size:{digits}} {unit}"
-    return f"{value:,}"
+    size, digits, unit = next(_UNITS[end] for end in _UNITS if fact.endswith(end))
+    return with_unit(f"{value if size == 1 else value / size:{digits}}", unit)
 
 
 def ceiling(model: str, machine: str, batch: int) -> str:
@@ -295,17 +288,7 @@ def coverage(reviewed: ReviewedCampaign, names: Names) -> str:
     )
 
 
-MOST_OPEN = 1
-"""Questions whose claims are in sight; the others open."""
-_OF_OTHERS = ("highest", "lowest")
-"""Forms of expectations whose figures are those of the others."""
 _SPEED = "Speed"
-_ALONE = {
-    _SPEED: "How fast is it?",
-    "Memory": "How much memory does it take?",
-    "Heat and power": "How warm does it get?",
-}
-"""Topic of a claim to what one that compares nothing answers."""
 _TOPICS = {
     "GiB": "Memory",
     "tokens": "Memory",
@@ -322,34 +305,26 @@ _OPEN = "What has nobody tested yet?"
 
 
 def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) -> str:
-    """Claims by the question that they answer, a line each: what it says, and the verdict; behind it the figures, and
-    where it was published. `links` leads to each campaign, in Markdown."""
+    """Claims by the question that they answer, the first one open, a line each: what it says, and the verdict; behind
+    it the figures, and where it was published. `links` leads to each campaign, in Markdown."""
     by_question = grouped(verdicts, lambda verdict: _question(verdict, names))
-    parts = []
-    for place, question in enumerate(sorted(by_question, key=_place)):
+    parts: list[str] = []
+    for question in sorted(by_question, key=_place):
         mine = by_question[question]
-        entries = [_entry(verdict, names, links) for verdict in mine]
-        parts.append(f"## {question}")
-        behind = "\n\n".join(entries)
-        parts.append(folded(_tally(mine), behind, is_open=place < MOST_OPEN))
+        words = Counter(verdict.verdict for verdict in mine)
+        counts = [f"{n} {_TOLD.get(word, word)}" for word, n in words.most_common()]
+        tally = f"{counted(len(mine), 'claim')}: {listed(counts)}"
+        entries = "\n\n".join(_entry(verdict, names, links) for verdict in mine)
+        is_first = not parts
+        parts += [f"## {question}", folded(tally, entries, is_open=is_first)]
     return "\n\n".join(parts)
 
 
-def _tally(verdicts: Sequence[Verdict]) -> str:
-    """`14 claims: 8 supported, 4 undecided and 2 refuted`."""
-    words = Counter(verdict.verdict for verdict in verdicts)
-    counts = [
-        f"{number} {_TOLD.get(word, word)}" for word, number in words.most_common()
-    ]
-    return f"{counted(len(verdicts), 'claim')}: {listed(counts)}"
-
-
-def _place(question: str) -> int:
-    """Comparisons come first, that of speed before others, then what holds of one side, and at the end how it was
-    measured and what is open."""
-    late = 4 * (question in (_CONDUCT, _OPEN)) + (question == _OPEN)
-    about_speed = question.startswith((_SPEED, _ALONE[_SPEED]))
-    return late - 2 * (":" in question) - about_speed
+def _place(question: str) -> tuple[bool, ...]:
+    """Comparisons come first, that of speed before others, and at the end how it was measured and what is open."""
+    is_late = question in (_CONDUCT, _OPEN)
+    is_of_speed = question.startswith(_SPEED)
+    return question == _OPEN, is_late, ":" not in question, not is_of_speed
 
 
 def _question(verdict: Verdict, names: Names) -> str:
@@ -358,11 +333,9 @@ def _question(verdict: Verdict, names: Names) -> str:
     if claim.metric is None:
         return _OPEN if claim.expect is None else _CONDUCT
     metric = METRICS.get(claim.metric)
-    topic = _SPEED
-    if metric is not None:
-        topic = _TOPICS.get(metric.unit, topic)
+    topic = _TOPICS.get(metric.unit, _SPEED) if metric is not None else _SPEED
     if claim.compare is None:
-        return _ALONE[topic]
+        return topic
     sides = [
         plain(names.environment(claim.campaign, side.strip()))
         for side in claim.compare.split("/")
@@ -382,37 +355,31 @@ def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
         behind += f" The text was written for: {claim.recorded}."
     if claim.note:
         behind += f" *{plain(claim.note)}*"
-    found = bound(verdict)
-    said = plain(verdict.says)
+    found, said = bound(verdict), plain(verdict.says)
     if found:
         said = f"{said.rstrip('.')} ({found})."
-    line = f"{said} **{word}**{{ .sp-verdict .sp-{word} }}"
     return (
         f'<details class="sp-plain sp-claim" markdown="1">\n'
-        f'<summary markdown="span">{line}</summary>\n\n{behind}\n\n</details>'
+        f'<summary markdown="span">{said} **{word}**{{ .sp-verdict .sp-{word} }}</summary>\n\n'
+        f"{behind}\n\n</details>"
     )
 
 
 def bound(verdict: Verdict) -> str:
     """What is known of a difference that the runs leave undecided: what was measured, and the ends of the intervals,
     `measured −0.3 to +0.2 %, between −6.0 and +6.1 %`. Empty for other verdicts, and without an interval."""
-    expect = verdict.claim.expect
-    if (
-        verdict.verdict != "undecided"
-        or expect is None
-        or verdict.claim.compare is None
-    ):
+    claim, units = verdict.claim, verdict.evidence.get("units", ())
+    if verdict.verdict != "undecided" or claim.expect is None or claim.compare is None:
         return ""
-    units = verdict.evidence.get("units", ())
-    intervals = [unit["ci95"] for unit in units if unit["ci95"] is not None]
-    if not intervals or len(intervals) < len(units) or expect.form in _OF_OTHERS:
+    intervals = [unit["ci95"] for unit in units]
+    metric = METRICS.get(claim.metric or "")
+    # Of the highest and the lowest the figures are those of the others.
+    is_alone = claim.expect.form not in ("highest", "lowest")
+    if not (intervals and all(intervals) and metric and is_alone):
         return ""
     statistic = STATISTICS[units[0]["statistic"]]
     unit, decimals = statistic.unit, 1
     if unit == "metric":
-        metric = METRICS.get(verdict.claim.metric or "")
-        if metric is None:
-            return ""
         unit, decimals = metric.unit, metric.decimals
     values = sorted(unit["value"] for unit in units)
     ends = min(low for low, _ in intervals), max(high for _, high in intervals)
@@ -421,8 +388,9 @@ def bound(verdict: Verdict) -> str:
         number(end, decimals, signed=statistic.signed)
         for end in outward(*ends, decimals)
     )
-    measured = spread([told], unit)
-    return f"measured {measured}, between {low} and {with_unit(high, unit)}"
+    return (
+        f"measured {with_unit(told, unit)}, between {low} and {with_unit(high, unit)}"
+    )
 
 
 def facts(known: Sequence[Fact]) -> str:

@@ -19,22 +19,21 @@ from sparkpub.record.record import MetricValue, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.site.content import ROOT, SHELL, RunPage, packed, way_to_root
+from sparkpub.site.content import ROOT, SHELL, Page, packed, placeholder, way_to_root
 from sparkpub.site.figures.telemetry import Trace
 from sparkpub.site.pages.evidence import Published
-from sparkpub.site.pages.templating import Templates
+from sparkpub.site.pages.templating import Templates, markdown_text
 from sparkpub.site.publication import (
     Publication,
     cell_label,
     one_of_each_check,
-    run_address,
 )
 
 LOG_LINES, LOG_CHARACTERS = 200, 3_400
-TITLE = "One run"
-"""Of the shell."""
-STAND_IN = "sp-run-title"
-"""Stands for it where MkDocs renders the shell: no other text of a page is like it."""
+TITLE = "sp-run-title"
+"""Of the shell, in whose place each run has its own: no other text of a page is like it."""
+_BODY = "run"
+"""The key of the HTML of a run."""
 _PLACE = re.compile(r"<div data-sp-run>.*?</div>", re.DOTALL)
 
 
@@ -56,11 +55,8 @@ class RunPages:
     publication: Publication
     templates: Templates
 
-    def page(
-        self, campaign: CampaignData, index: int, chart: str, file: bytes
-    ) -> RunPage:
-        """The page of the campaign's run number `index`, with the HTML of its chart and the file beside it; both may be
-        empty."""
+    def page(self, campaign: CampaignData, index: int, chart: str) -> Page:
+        """The page of the campaign's run number `index`, with the HTML of its chart, which may be empty."""
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
         names = {metric.name for metric in self.publication.headlines(campaign)}
@@ -82,7 +78,12 @@ class RunPages:
             log=_log(files),
         )
         title = f"{label}, iteration {stored.record.iteration}"
-        return RunPage(run_address(stored).rstrip("/"), title, text, file)
+        heading = f"# {markdown_text(title)} {{ #run }}"
+        return Page(
+            {"title": title, "hide": ["navigation"], "search": {"exclude": True}},
+            f"{heading}\n\n<div data-sp-run>{placeholder(_BODY)}</div>\n",
+            {_BODY: text},
+        )
 
     def _standings(self, record: Record, names: Sequence[str]) -> list[Standing]:
         return [self._standing(record, name) for name in names]
@@ -159,11 +160,11 @@ def samples(stored: Stored, found: Trace) -> bytes:
     return packed(to_json({"rows": rows}))
 
 
-def in_shell(shell: str, page: RunPage) -> str:
+def in_shell(shell: str, uri: str, page: Page) -> str:
     """The HTML of the page of a run, which is as far from the root as the shell."""
-    body = page.html.replace(ROOT, way_to_root(SHELL))
-    whole = shell.replace(SHELL.replace(".md", "/"), f"{page.address}/")
-    whole = whole.replace(STAND_IN, html.escape(page.title))
+    body = page.html[_BODY].replace(ROOT, way_to_root(SHELL))
+    whole = shell.replace(SHELL.replace(".md", "/"), uri.replace(".md", "/"))
+    whole = whole.replace(TITLE, html.escape(page.meta["title"]))
     return _PLACE.sub(lambda _: f"<div data-sp-run>{body}</div>", whole, count=1)
 
 

@@ -1,6 +1,5 @@
 """Templates: everything that comes from data is escaped, in HTML and in Markdown."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +24,6 @@ from sparkpub.site.pages import model_links
 from sparkpub.site.publication import slug
 
 SHIPPED = Path(__file__).parent / "templates"
-_ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot"}
-_SIGNIFICANT = re.compile(f"[{''.join(_ENTITIES)}]")
 _SPECIAL = re.compile(r"[^\w\s.,]|_")
 
 
@@ -34,24 +31,6 @@ def markdown_text(text: Any) -> Markup:
     """Text as it is, in Markdown: every sign that could mean something becomes a character reference."""
     plain = " ".join(str(text).split())
     return Markup(_SPECIAL.sub(lambda sign: f"&#{ord(sign[0])};", plain))  # noqa: S704 - this is the escaping
-
-
-def front_matter(**meta: Any) -> Markup:
-    """YAML front matter; every value as JSON, which YAML reads.
-
-    Title and description are written as HTML: the theme puts them into pages, tabs and attributes as they are.
-    """
-    for name in ("title", "description"):
-        if isinstance(meta.get(name), str):
-            meta[name] = _SIGNIFICANT.sub(
-                lambda sign: f"&{_ENTITIES[sign[0]]};", meta[name]
-            )
-    lines = [
-        f"{name}: {json.dumps(value, ensure_ascii=False)}"
-        for name, value in meta.items()
-        if value is not None
-    ]
-    return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
 
 
 class Templates:
@@ -70,7 +49,6 @@ class Templates:
         environment.filters |= {"md": markdown_text, "size": file_size}
         environment.globals |= {
             "root": ROOT,
-            "front": front_matter,
             "CHECKS": CHECKS,
             "METRICS": METRICS,
             "slug": slug,
@@ -87,10 +65,23 @@ class Templates:
         self._environment = environment
 
     def page(self, template: str, **context: Any) -> Page:
-        """A Markdown page whose HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
-        blocks: dict[str, str] = {}
-        text = self.text(f"{template}.md.j2", html=_collector(blocks), **context)
-        return Page(text, blocks)
+        """A page as a template writes it: Markdown, whose `{{ front(title=…) }}` says what it says of itself, and whose
+        HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
+        meta: dict[str, Any] = {}
+        parts: dict[str, str] = {}
+
+        def front(**said: Any) -> str:
+            meta.update(said)
+            return ""
+
+        def html(caller: Callable[[], str]) -> Markup:
+            part = str(caller()).strip()
+            key = block_key(part)
+            parts[key] = part
+            return Markup(f"\n{placeholder(key)}\n")  # noqa: S704 - a hexadecimal digest
+
+        text = self.text(f"{template}.md.j2", front=front, html=html, **context)
+        return Page(meta, text.lstrip(), parts)
 
     def text(self, template: str, **context: Any) -> str:
         """A rendered template. Raises SiteError naming the template and its line."""
@@ -103,13 +94,3 @@ class Templates:
                 where=f"line {line}" if line else "",
                 remedy="correct the template",
             ) from error
-
-
-def _collector(blocks: dict[str, str]) -> Callable[..., Markup]:
-    def html(caller: Callable[[], str]) -> Markup:
-        text = str(caller()).strip()
-        key = block_key(text)
-        blocks[key] = text
-        return Markup(f"\n{placeholder(key)}\n")  # noqa: S704 - a hexadecimal digest
-
-    return html

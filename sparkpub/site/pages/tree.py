@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.site.content import File
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
@@ -50,7 +49,7 @@ def pages(
 
     board = page("leaderboard", **leaderboard_page.context(publication))
     words = found_by.of_board(publication.boards)
-    loads = tuple(found_by.of_loads(publication))
+    loads = tuple(found_by.of_loads(publication.boards))
     yield "leaderboard/index.md", replace(board, found_by=words, answers=loads)
 
     cards = [campaign_page.card(publication, item) for item in newest_first(campaigns)]
@@ -58,6 +57,8 @@ def pages(
     for campaign in campaigns:
         lead = campaign_page.context(publication, library, campaign)
         answer = " ".join(lead["card"]["answers"])
+        data = metadata.linked_data(publication, campaign, answer)
+        seen = {"image": preview_pictures.card(campaign), "linked_data": data}
         made = page(
             "campaign",
             lead=lead,
@@ -68,10 +69,8 @@ def pages(
             f"campaigns/{campaign.name}.md",
             replace(
                 made,
-                image=preview_pictures.of_campaign(campaign),
-                source=campaign.folder / CAMPAIGN_FILE,
-                linked_data=metadata.linked_data(publication, campaign, answer),
-                found_by=found_by.of_campaign(publication, campaign, [answer]),
+                meta={**made.meta, **seen},
+                found_by=found_by.of_campaign(publication, campaign, answer),
             ),
         )
         yield badge.address(campaign), badge.of_campaign(publication, campaign)
@@ -89,14 +88,15 @@ def pages(
         words = found_by.of_model(model.speeds, found)
         yield model.uri, replace(page("model", model=found), found_by=words)
 
-    measure = page("measure", measure=measure_page.context(publication))
+    measure = page("measure", figures=measure_page.FIGURES)
     yield "measure/index.md", replace(measure, found_by=found_by.MEASURE)
     yield measure_page.FIGURES, measure_page.published(publication)
 
     explorer = programs.explorer(publication, library, addresses)
     yield "runs/index.md", page("runs", explorer=explorer)
-    compare = programs.compare(publication, addresses)
-    yield "compare/index.md", page("compare", compare=compare)
+    compared = publication.results.comparison_rows
+    compare = page("compare", figures=measure_page.FIGURES, comparisons=compared)
+    yield "compare/index.md", compare
 
     judged = findings.judged(publication)
     yield (

@@ -1,13 +1,15 @@
 """What a shape is: how files of a tool become runs, where a run is not a JSON object of its own."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from sparkpub.tools import forms
 from sparkpub.tools.forms import ResultFile
 
 Document = dict[str, Any]
+FigureSource = Literal["published", "report", "log"]
+"""A table, or what a tool reports or prints."""
 
 
 @dataclass(frozen=True)
@@ -16,12 +18,14 @@ class ShapedRun:
 
     said: Document
     """Where a mapping looks for values."""
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """Its evidence by role; none: the document is kept as its report."""
+    files: Mapping[str, bytes] | None = None
+    """Its evidence by role, empty where that is its file alone; None: the document is kept as its report."""
     is_sure: bool = True
     """Whether its file can be of no other tool."""
     omitted: str = ""
     """Why it shall be none."""
+    missing: str = ""
+    """What it lacks to count as a measurement."""
     family: str | None = None
     """What the model is, where nothing names it."""
     is_mixed: bool = False
@@ -31,6 +35,11 @@ class ShapedRun:
 def of_json(file: ResultFile) -> list[ShapedRun]:
     """The JSON objects of a file. Raises FileError."""
     return [ShapedRun(document) for document in forms.of_json(file.content)]
+
+
+def of_table(file: ResultFile) -> list[ShapedRun]:
+    """The rows of a table in a file. Raises FileError."""
+    return [ShapedRun(row) for row in forms.of_table(file)]
 
 
 @dataclass(frozen=True)
@@ -45,5 +54,7 @@ class ReportShape:
     """The name of a file beside it that says the same with more, and is read in its place."""
     beside: Callable[[bytes, bytes], Document] = lambda *_: {}
     """What the text that people wrote, and the log, beside a report say of it, by the names of the report."""
+    source: FigureSource = "report"
+    """What its figures are."""
     fits: Callable[[Document], Mapping[str, tuple[object, ...]]] = lambda _: {}
     """The options for which a matrix may say one of several things, with all of them."""

@@ -242,7 +242,7 @@ def _tests(file: ResultFile) -> list[Document]:
             raise FileError("cut short: it does not end with a whole row")
         # A commit such as 12e34567 is no number.
         return [
-            {name: forms.typed(cell) for name, cell in row.items()}
+            {name: forms.typed(cell or "") for name, cell in row.items()}
             | {"build_commit": row["build_commit"]}
             for row in rows
         ]

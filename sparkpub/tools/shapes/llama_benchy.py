@@ -130,10 +130,11 @@ def _exported(document: Any) -> list[Document]:
     return [results | known]
 
 
-def _loads(table: Sequence[Mapping[str, str]]) -> list[Document]:
+def _loads(table: Sequence[Mapping[str, Any]]) -> list[Document]:
     """The loads of a table, each of a row of its prompt and one of its answer."""
     rows = [
-        {_COLUMNS.get(name, name): cell for name, cell in row.items()} for row in table
+        {_COLUMNS.get(name, name): cell or "" for name, cell in row.items()}
+        for row in table
     ]
     names = [row.get("test_name", "") for row in rows]
     said: Document = {}

@@ -77,7 +77,6 @@ def test_telemetry_beside_a_report_gives_the_means_of_its_measured_phase(
     [
         ("a.telemetry.csv", True),
         ("a_gpu.csv", True),
-        ("a.csv", True),
         ("power.csv", True),  # the only one of a folder with one report
         ("a.nvidia-smi.csv.gz", True),
         ("b.gpu.csv", False),
@@ -95,38 +94,35 @@ def test_telemetry_belongs_to_a_report_by_its_name_or_because_nothing_else_is_th
         other = WRITTEN | {"date": "20261121-154933"}
         (folder / "c.json").write_text(json.dumps(other))
     records = imported(folder, tmp_path / "data")
-    assert {record.value("gpu_power_mean_watt") for record in records} == {
-        50 if used else None
-    }
+    watts = {record.value("gpu_power_mean_watt") for record in records}
+    assert watts == {50 if used else None}
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"),
+    ("report", "content", "problem"),
     [
-        (f"{HEADER}\n{row(ENDED, 5)}\n{row(ENDED, 6, gpu=1)}\n", "of several GPUs"),
-        ("model,rate\ntiny,4\n", None),  # a table of results, as guidellm writes it
-        ("", None),
+        (
+            "serve-c4",
+            f"{HEADER}\n{row(ENDED, 5)}\n{row(ENDED, 6, gpu=1)}\n",
+            "of several GPUs",
+        ),
+        (
+            "serve-c4",
+            "model,rate\ntiny,4\n",
+            None,
+        ),  # a table of results, as guidellm writes it
+        ("serve-c4", "", None),
+        ("throughput", telemetry(5), "times of day, and the report has none"),
     ],
 )
 def test_a_csv_that_cannot_be_used_leaves_the_run_without_telemetry(
-    content: str, problem: str | None, tmp_path: Path
+    report: str, content: str, problem: str | None, tmp_path: Path
 ) -> None:
-    shutil.copy(RESULTS / "serve-c4.json", tmp_path / "a.json")
+    shutil.copy(RESULTS / f"{report}.json", tmp_path / "a.json")
     (tmp_path / "a.csv").write_text(content)
     (record,) = imported(tmp_path, tmp_path / "data")
-    assert record.file("telemetry") is None
-    assert record.value("output_throughput_tok_s") == WRITTEN["output_throughput"]
+    assert (record.file("telemetry"), record.phases) == (None, ())
     assert problem is None or problem in record.unavailable["telemetry"]
-
-
-def test_telemetry_of_a_report_without_a_time_is_said_to_be_of_no_use(
-    tmp_path: Path,
-) -> None:
-    shutil.copy(RESULTS / "throughput.json", tmp_path / "a.json")
-    (tmp_path / "a.csv").write_text(telemetry(5))
-    (record,) = imported(tmp_path, tmp_path / "data")
-    assert "the report has none" in record.unavailable["telemetry"]
-    assert record.phases == ()
 
 
 def test_telemetry_of_our_own_sampler_stays_as_it_is() -> None:

@@ -186,24 +186,21 @@ def test_where_there_is_no_tokenizer_the_server_counts(folder: Path) -> None:
 
 
 def test_the_models_tokenizer_is_found(folder: Path, tmp_path: Path) -> None:
-    own, hub = tmp_path / "model", tmp_path / "home/.cache/huggingface/hub"
-    snapshot = hub / "models--x--served/snapshots/abc"
-    for place in (own, snapshot):
-        place.mkdir(parents=True)
+    own, other = tmp_path / "model", tmp_path / "other"
+    for place in (own, other):
+        place.mkdir()
         (place / "tokenizer.json").write_text("{}")
-    named = {"data": [{"id": "m", "root": "x/served"}]}
-    with serving(Served(PAGES | {"/v1/models": named})) as server:
+    with serving(Served(PAGES)) as server:
         found = [
-            driven(folder, server, of, **options)[2]["tokenizer"]
+            driven(folder, server, of, **options)[2]["tokenizer"]["file"]
             for of, options in (
-                (a_case(model_path=None), {}),
                 (a_case(model_path=str(own)), {}),
-                (a_case(model_path=str(own)), {"tokenizer": str(snapshot)}),
+                (a_case(model_path=str(own)), {"tokenizer": str(other)}),
                 (a_case(), {"tokenizer": "owner/name"}),
             )
         ]
-    cached, beside = str(snapshot / "tokenizer.json"), str(own / "tokenizer.json")
-    assert [item["file"] for item in found] == [cached, beside, cached, "owner/name"]
+    files = [str(place / "tokenizer.json") for place in (own, other)]
+    assert found == [*files, "owner/name"]
     # Whoever names one on the hub wants it fetched.
     assert "HF_HUB_OFFLINE" not in (folder / "variables").read_text()
     assert (folder / "text").read_text() == (folder / "prose.txt").read_text()

@@ -146,3 +146,10 @@ def told(check: Callable[[View], Iterable[Finding]] | str, view: View) -> list[s
     """Severity and message of what a check finds, or the one of that name."""
     run = CHECKS[check].run if isinstance(check, str) else check
     return [f"{found.severity}: {found.message}" for found in run(view)]
+
+
+def said(check: str, view: View, words: str | None) -> None:
+    """The check says `words` of the run, or nothing where they are None."""
+    found = told(check, view)
+    assert len(found) == (words is not None), found
+    assert all((words or "") in line for line in found), found

@@ -13,70 +13,47 @@ from sparkpub.review.dataset import Dataset
 from tests.review.checks import faults
 from tests.review.checks.clean import clean_runs, write
 
-HOSTILE = [
-    "a,b:c",
-    "100 % of it, and %0A as text",
-    "one\n::error::two",
-    "one\r\n::set-output name=x::y",
-    "x::y",
-    "title=other,line=7",
-    "##[error]old",
-]
+ESCAPES = {"%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ",", "%25": "%"}
 
 
 def as_the_runner_reads(line: str) -> tuple[str, dict[str, str], str]:
     """Level, properties and message: `TryParseV2` of ActionCommand.cs in actions/runner."""
-    trimmed = line.strip()
-    assert trimmed.startswith("::")
-    information, _, data = trimmed[2:].partition("::")
+    assert line.startswith("::")
+    information, _, data = line[2:].partition("::")
     name, _, rest = information.partition(" ")
-    properties = {}
-    for part in filter(None, rest.strip().split(",")):
-        key, _, value = part.partition("=")
-        properties[key] = undone(
-            value, {"%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ",", "%25": "%"}
-        )
-    return name, properties, undone(data, {"%0D": "\r", "%0A": "\n", "%25": "%"})
+    pairs = (part.partition("=") for part in rest.split(","))
+    return name, {key: undone(value) for key, _, value in pairs}, undone(data)
 
 
-def undone(text: str, escapes: dict[str, str]) -> str:
-    for escape, sign in escapes.items():
+def undone(text: str) -> str:
+    for escape, sign in ESCAPES.items():
         text = text.replace(escape, sign)
     return text
 
 
-def a_review(folder: Path, *findings: Finding) -> Review:
-    return Review(Dataset(folder, {}), {}, findings)
-
-
-def a_finding(message: str = "text", **evidence: object) -> Finding:
-    return Finding("unbound-number", "error", "c", None, None, message, dict(evidence))
-
-
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b:c",
+        "100 % of it, and %0A as text",
+        "one\n::error::two",
+        "one\r\n::set-output name=x::y",
+        "title=other,line=7",
+    ],
+)
 def test_no_name_and_no_message_breaks_out(text: str, tmp_path: Path) -> None:
-    finding = a_finding(text, file=f"{tmp_path}/{text}.md", line=3)
-    (line,) = annotations.of_review(a_review(tmp_path, finding))
-    assert "\n" not in line
-    assert "\r" not in line
+    """A file outside of a repository is named as it is; in one, from its root."""
     clean = text.replace("\r\n", "\n")
-    level, properties, message = as_the_runner_reads(line)
-    assert (level, message) == ("error", clean)
-    assert properties == {
-        "file": f"{tmp_path}/{clean}.md",
-        "line": "3",
-        "title": "unbound-number",
-    }
-
-
-def test_a_file_is_named_from_the_root_of_its_repository(tmp_path: Path) -> None:
-    page = tmp_path / "site_src" / "page.md"
-    finding = a_finding(file=str(page), line=1)
-    (before,) = annotations.of_review(a_review(tmp_path, finding))
-    assert as_the_runner_reads(before)[1]["file"] == str(page)
-    (tmp_path / ".git").mkdir()
-    (after,) = annotations.of_review(a_review(tmp_path, finding))
-    assert as_the_runner_reads(after)[1]["file"] == "site_src/page.md"
+    page = tmp_path / "site_src" / f"{text}.md"
+    evidence = {"file": str(page), "line": 3}
+    finding = Finding("unbound-number", "error", "c", None, None, text, evidence)
+    review = Review(Dataset(tmp_path, {}), {}, (finding,))
+    for file in (f"{tmp_path}/site_src/{clean}.md", f"site_src/{clean}.md"):
+        (line,) = annotations.of_review(review)
+        assert not {"\n", "\r"} & {*line}
+        about = {"file": file, "line": "3", "title": "unbound-number"}
+        assert as_the_runner_reads(line) == ("error", about, clean)
+        (tmp_path / ".git").mkdir(exist_ok=True)
 
 
 def test_findings_have_the_level_of_their_severity_or_of_what_people_answered(
@@ -94,11 +71,8 @@ def test_findings_have_the_level_of_their_severity_or_of_what_people_answered(
         assert hot[1]["file"].startswith(f"{data}/clean/native_dense_iter04_")
 
 
-def test_a_matrix_that_cannot_be_read_is_an_annotation_of_its_file(
-    tmp_path: Path,
-) -> None:
-    folder = write(tmp_path, clean_runs(seed=7, iterations=1), 1)
-    path = folder / CAMPAIGN_FILE
+def test_a_matrix_that_cannot_be_read_is_an_annotation(tmp_path: Path) -> None:
+    path = write(tmp_path, clean_runs(seed=7, iterations=1), 1) / CAMPAIGN_FILE
     path.write_text(path.read_text().replace('"models": {', '"models": 1, "x": {', 1))
     done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
     (line,) = done.output.splitlines()

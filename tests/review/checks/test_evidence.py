@@ -1,7 +1,6 @@
 """What lies beside a record as the checks read it: sums of files, samples, and what a parser finds in the log."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,7 @@ def samples(folder: Path, header: str, *rows: str, **fields: Any) -> Samples:
 def test_samples_are_numbers(tmp_path: Path) -> None:
     found = samples(
         tmp_path,
-        "cpu_percent,gpu_utilization_percent,gpu_throttle_reasons,gpu_clock_sm_mhz",
+        "mem_available_gib,gpu_utilization_percent,gpu_throttle_reasons,gpu_clock_sm_mhz",
         "-2,9,49,0x0000000000000020,100",
         "0,10,50,0x0000000000000020,1000",
         "1,,90,0x0000000000000009,1100",  # idle, which slows nothing, is the lowest bit
@@ -61,9 +60,9 @@ def test_samples_are_numbers(tmp_path: Path) -> None:
     )
     assert found.times.tolist() == [-2.0, 0.0, 1.0, 5.0, 6.0]
     assert found.interval == 1.5  # the median of 2, 1, 4 and 1
-    assert found.known("cpu_percent").tolist() == [9.0, 10.0, 30.0, 60.0]
-    assert found.known("cpu_percent", found.times > 0).tolist() == [30.0, 60.0]
-    assert not len(found.known("swap_used_gib"))
+    assert found.known("mem_available_gib").tolist() == [9.0, 10.0, 30.0, 60.0]
+    assert found.known("mem_available_gib", found.times > 0).tolist() == [30.0, 60.0]
+    assert not len(found.known("processes_pss_gib"))
     both_ends = Phase(name="measure", start_seconds=0.0, end_seconds=5.0)
     assert found.within(both_ends).tolist() == [False, True, True, True, False]
     # The median of 1000, 1100, 1300 and 1200.
@@ -88,22 +87,6 @@ def test_a_changed_file_is_summed_and_not_read_again(tmp_path: Path) -> None:
         assert (found.sums[path], found.answer is not None) == (lies, is_read)
 
 
-def test_a_batch_takes_as_long_as_its_slowest_request(tmp_path: Path) -> None:
-    requests = [
-        {"batch": 0, "latency_ms": 5.0},
-        {"batch": 0, "latency_ms": 7.0},
-        {"batch": 1, "latency_ms": 4},
-        {"batch": "2", "latency_ms": 4},
-        {"batch": 3},
-        "torn",
-    ]
-    told = {"log": b"x", "report": b"{}"}
-    told["requests"] = json.dumps({"requests": requests}).encode()
-    answer = examined(tmp_path, told, requested=asked("generate")).answer
-    assert answer is not None
-    assert answer.series == (7.0, 4.0)
-
-
 def answered(folder: Path, kind: str, /, log: bytes = b"x", **options: Any) -> Reread:
     """What the review reads again of a run whose tool was asked for these options, and left this log."""
     answer = examined(folder, {"log": log}, requested=asked(kind, **options)).answer
@@ -122,18 +105,6 @@ def test_a_first_repetition_that_stands_apart_is_in_sight(
     times = answered(tmp_path, "llama-bench", LOG.read_bytes(), **options).series
     assert len(times) == 5 - options["warmup"]
     assert max(times) / min(times) == pytest.approx(slowest, rel=0.02)
-
-
-def test_a_kernel_that_was_compiled_while_measuring_is_in_the_log_of_a_real_server(
-    tmp_path: Path,
-) -> None:
-    """vLLM 0.24 compiled one after its client had begun, and warned of file handles and of the client's sampling
-    before."""
-    log = (LOG.parents[1] / "vllm-bench/0.24-serve.log").read_bytes()
-    warned = answered(tmp_path, "vllm-bench", log=log).warnings
-    (measured,) = [each.text for each in warned if each.measured]
-    assert measured.startswith("Triton kernel JIT compilation during inference")
-    assert len(warned) == 4
 
 
 def test_warnings_are_known_by_level_and_by_when_they_came(tmp_path: Path) -> None:

@@ -10,22 +10,17 @@ import pytest
 from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Gpu, Machine, Observed
-from sparkpub.review.checks import rules
+from sparkpub.review.checks import CHECKS, rules
 from sparkpub.review.checks.rules import (
-    BOOKKEEPING,
     CALLED,
     DEFINED,
-    FITS,
-    INCONSISTENT,
-    POSSIBLE,
-    ROOFLINE,
-    TIMES,
+    Breaks,
     FiguresOfRuns,
     Rule,
     broken,
     memory_gib,
 )
-from tests.review.checks.in_memory import a_run, a_view, answered, told
+from tests.review.checks.in_memory import a_run, a_view, answered, said, told
 
 
 def test_every_name_of_a_rule_is_given_by_something() -> None:
@@ -34,8 +29,8 @@ def test_every_name_of_a_rule_is_given_by_something() -> None:
     given |= {f"{name}_operations" for name in METRICS}
     given |= {"deviation_tpot", "deviation_output_tokens", "True"}
     source = inspect.getsource(rules)
-    tables = (INCONSISTENT, BOOKKEEPING, POSSIBLE, TIMES, FITS, ROOFLINE)
-    every = [rule for table in tables for kind in table for rule in kind.rules]
+    asked = [one.cases for check in CHECKS.values() for one in check.asked]
+    every = [rule for one in asked if isinstance(one, Breaks) for rule in one.rules]
     expressions = [part for rule in every for part in (rule.holds, *rule[2:])]
     for expression in (*DEFINED.values(), *expressions):
         for name in re.findall(r"\b[A-Za-z_]\w+", expression):
@@ -74,6 +69,7 @@ def test_a_share_and_an_amount_are_allowed() -> None:
 TPUT = "output_throughput_tok_s"
 PROMPTS = "prompt_throughput_tok_s"
 SENT = "request_throughput_req_s"
+FAILED, HITS = "failed_requests_percent", "prefix_cache_hit_percent"
 CARD = Machine(
     gpus=(
         Gpu(
@@ -146,7 +142,7 @@ def seen(**facts: Any) -> dict[str, Any]:
             "inconsistent-report",
             {SENT: 2.0, "request_latency_mean_ms": 5000.0},
             seen(concurrency_mean=8.0),
-            "× mean latency is 10",
+            "and in flight: 10",
         ),
         (
             "inconsistent-report",
@@ -189,6 +185,13 @@ def seen(**facts: Any) -> dict[str, Any]:
             seen(requests=100),
             "info: ",
         ),
+        ("failed-requests", {FAILED: 0.99}, {}, "info: "),
+        ("failed-requests", {FAILED: 1.0}, {}, "warning: "),
+        ("prefix-cache", {HITS: 25.0}, {}, None),
+        ("prefix-cache", {HITS: 25.1}, {}, "25.1 % of their tokens"),
+        ("prefix-cache", {HITS: 90.0}, asked(prefix_caching=True), None),
+        # 25 of 100 requests were the client's own warm-up: 25 % more.
+        ("prefix-cache", {HITS: 50.1}, asked(warmup=24, requests=75), "50.1 %"),
         # Eleven tokens, one in the first chunk and one in each of ten; a forced length would take 80 × 12 ms at least.
         ("inconsistent-report", LATE, seen(output_tokens_mean=11.0), None),
     ],
@@ -196,9 +199,21 @@ def seen(**facts: Any) -> dict[str, Any]:
 def test_figures_of_one_run_agree(
     check: str, metrics: dict[str, float], fields: dict[str, Any], words: str | None
 ) -> None:
-    found = told(check, a_view(a_run(metrics, machine=CARD, **fields)))
-    assert len(found) == (words is not None)
-    assert all((words or "") in line for line in found)
+    said(check, a_view(a_run(metrics, machine=CARD, **fields)), words)
+
+
+@pytest.mark.parametrize(
+    ("series", "words"),
+    [
+        ((15.0, 10.0, 10.0), None),
+        ((15.1, 10.0, 10.0), "15.1 ms, while the others take 10.0 ms"),
+        ((15.1, 10.0), None),
+    ],
+)
+def test_a_first_batch_shows_a_cold_start(
+    series: tuple[float, ...], words: str | None
+) -> None:
+    said("warmed-up", a_view(a_run(), answer=answered(series=series)), words)
 
 
 @pytest.mark.parametrize("complete", [True, False])

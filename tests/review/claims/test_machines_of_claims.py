@@ -28,7 +28,7 @@ def test_a_claim_on_several_machines_is_about_machines_like_these() -> None:
     found = asked(a_fleet({"a": ONE, "b": OTHER}), expect={"direction": "higher"})
     assert found.verdict == "supported"
     assert "2 machines: 8 rounds; 8 rounds" in found.text
-    assert "for machines like these on that day" in found.text
+    assert "sessions like these, of 2 machines on 1 day" in found.text
     (unit,) = found.evidence["units"]
     assert unit["n"] == (8, 8)
 
@@ -43,19 +43,6 @@ def test_one_machine_supports_no_claim_about_the_world() -> None:
     assert "one machine" not in of_these.text
     # One counterexample is enough.
     assert asked(one, expect={"direction": "lower"}).verdict == "refuted"
-
-
-def test_models_on_a_machine_each_are_known_there_alone() -> None:
-    """A campaign split over two machines: each unit rests on one of them."""
-    one = a_fleet({"a": ONE}, machines="split")
-    runs = list(one.runs)
-    for run in a_fleet({"b": OTHER}, machines="split").runs:
-        update = {"model": "k", "run_id": f"{run.record.run_id}-k"}
-        runs.append(type(run)(run.record.model_copy(update=update), run.path))
-    both = CampaignData(one.info, one.folder, tuple(runs))
-    found = asked(both, expect={"direction": "higher"})
-    assert found.verdict == "undecided"
-    assert "2 machines" not in found.text
 
 
 def repeated(one: CampaignData, two: CampaignData) -> Verdict:
@@ -86,6 +73,6 @@ def test_a_repetition_says_what_else_was_another(version: str, differs: bool) ->
     second = with_engine(a_fleet({"d": drawn(120, 5, 3)}, name="d"), version)
     found = repeated(first, second)
     assert found.verdict == "supported"
-    assert "3 machines: 8 rounds; 8 rounds; 8 rounds" in found.text
+    assert "3 sessions: 8 rounds; 8 rounds; 8 rounds" in found.text
     assert bool(found.evidence.get("differences")) is differs
     assert (" The campaigns differ in engine" in found.text) is differs

@@ -1,12 +1,10 @@
 """The highest arrival rate within the limits of the time to first token and of the time per output token."""
 
-import json
 from typing import Any
 
 import pytest
 
 from sparkpub.record.record import Record
-from sparkpub.review import told
 from sparkpub.review.results import Results
 from sparkpub.review.tables.capacities import in_order, is_placed
 from sparkpub.review.tables.column import TableRow, rows
@@ -134,14 +132,3 @@ def test_what_bears_the_highest_rate_stands_before_the_ranking_and_what_ended_ea
         ]
     ordered = [(row.model, is_placed(row, 1)) for row in in_order(found)]
     assert ordered == [("fast", True), ("slow", True), ("none", True), ("ended", False)]
-
-
-def test_stats_tells_it() -> None:
-    results = Results(reviewed(dataset_of(at(0.1, 1.9), at(0.5, 3))))
-    rows = json.loads(told.render(results, "json"))["capacities"]
-    assert [(row["limit_seconds"], row["rate"]) for row in rows] == [
-        (2.0, 0.1),
-        (5.0, 0.5),
-        (10.0, 0.5),
-    ]
-    assert "limit not reached (up to 0.5)" in told.render(results, "text")

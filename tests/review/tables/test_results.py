@@ -107,31 +107,6 @@ def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     assert smallest.p_adjusted == pytest.approx(3 * smallest.p_value)
 
 
-def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:
-    """Iteration 3 is missing in the container, and repeats name what they repeat: five pairs are left of six."""
-    data = a_campaign(
-        "c",
-        {
-            ("m", "native"): {TPUT: noise(1, 100)},
-            ("m", "container"): {TPUT: noise(2, 99)},
-        },
-    )
-    runs = [run for run in data.runs if run.record.run_id != "c-container_m_w_03"]
-    again = runs[0].record.model_copy(
-        update={"run_id": "again", "repeat_of": runs[0].record.run_id}
-    )
-    data = CampaignData(
-        data.info, data.folder, (*runs, type(runs[0])(again, runs[0].path))
-    )
-    (row,) = unreviewed(a_dataset(data)).comparison_rows
-    assert (row.analysis, row.n_baseline, row.n_candidate, row.left_out) == (
-        "paired",
-        5,
-        5,
-        2,
-    )
-
-
 @pytest.mark.parametrize(
     ("imported", "matrix", "declared"),
     [(False, True, True), (True, True, False), (False, False, False)],
@@ -284,15 +259,10 @@ def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_o
     (line,) = [
         line
         for line in text.splitlines()
-        if line.startswith("| c | m | vm | w | output_throughput_tok_s | 6 |")
+        if line.startswith("| c | m | vm | w | output_throughput_tok_s | tok/s | 6 |")
     ]
     assert line.count("*") == 2
     assert "- c-native_m_w_01: hot" in text
-    for part in text.split("## ")[1:]:
-        assert (
-            len({line.count("|") for line in part.splitlines() if line.startswith("|")})
-            == 1
-        )
 
 
 def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
@@ -313,7 +283,7 @@ def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
     assert speed.trend_p_adjusted == speed.trend_p_value
     rows = told.render(found, "markdown").splitlines()
     (row,) = [line for line in rows if HEAT in line]
-    assert row.endswith("| — |")
+    assert row.endswith("| — | — |")
 
 
 def two_sessions(first: float, second: float) -> Results:
@@ -344,7 +314,7 @@ def test_two_sessions_together_have_students_interval_over_their_differences() -
     assert row.prediction95 is None
     assert (row.verdicts, row.verdict) == (("higher", "higher"), "undecided")
     assert row.replication == "undecided"
-    assert "2 sessions leave 1 degree of freedom" in row.why
+    assert "Over 2 sessions the mean is undecided" in row.why
     assert (row.campaign, row.campaigns) == ("two", ("two", "one"))
     assert (row.machines, row.effect_unit) == (2, "%")
     assert list(measured["campaign"]) == ["two", "one"]

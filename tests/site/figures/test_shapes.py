@@ -21,8 +21,8 @@ RUNS: list[Row] = [
         "name": name,
         "group": group,
         "value": 70.0 + place,
-        **({"iteration": place + 1} if kind == "run" else {"low": 71, "high": 73}),
-        "href": f"runs/r{place}/",
+        **({"low": 71, "high": 73} if kind == "mean" else {"href": f"runs/r{place}/"}),
+        **({"iteration": place + 1} if kind == "run" else {}),
         "tip": {"run": f"r{place}"},
     }
     for panel in ("8 users", "one user")

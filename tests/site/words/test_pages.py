@@ -19,8 +19,8 @@ from sparkpub.site import manual
 from sparkpub.site.build import facts_of
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.proofreading import typed_figures
-from sparkpub.site.prose import pages
 from sparkpub.site.publication import Publication
+from sparkpub.site.sources import pages, read
 from sparkpub.site.words import Words
 from tests.published import MEASURED
 from tests.review.claims.campaigns import verdict_on
@@ -54,10 +54,7 @@ def rendered(
     )
     words = Words(publication, lambda *_, **__: "")
     shipped = manual.pages(has_claims=True, has_runs=True)
-    return {
-        uri: words.render(path.read_text(encoding="utf-8"), uri)
-        for uri, path in shipped.items()
-    }
+    return {uri: words.page(read(path, uri)).text for uri, path in shipped.items()}
 
 
 def test_no_page_types_a_figure() -> None:
@@ -98,7 +95,7 @@ def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
 
 
 def test_every_fact_is_used() -> None:
-    text = "".join(pages(manual.FOLDER).values())
+    text = "".join(page.text for page in pages(manual.FOLDER).values())
     assert [name for name in read_facts(manual.FACTS) if f'"{name}"' not in text] == []
 
 

@@ -7,6 +7,7 @@ import pytest
 from sparkpub.record.errors import ClaimError
 from sparkpub.site.proofreading import read_page
 from sparkpub.site.prose import line_of, typed, uses
+from sparkpub.site.sources import source_of
 
 HEAD = "---\ntitle: A page\ndescription: What it says.\n---\n\n"
 
@@ -15,7 +16,9 @@ def found(text: str) -> list[str]:
     """What is typed into a page with this body."""
     page = text if text.startswith("---\n") else HEAD + text
     return [
-        said.text for passage in read_page(page, "page.md") for said in typed(passage)
+        said.text
+        for passage in read_page(source_of(page, "page.md"))
+        for said in typed(passage)
     ]
 
 
@@ -161,7 +164,11 @@ def test_an_expression_is_a_call_and_nothing_more(text: str) -> None:
     ],
 )
 def test_the_line_is_that_of_the_source(text: str, line: int) -> None:
-    said = [said for passage in read_page(text, "page.md") for said in typed(passage)]
+    said = [
+        said
+        for passage in read_page(source_of(text, "page.md"))
+        for said in typed(passage)
+    ]
     assert [line_of(text, one) for one in said] == [line]
 
 

@@ -17,6 +17,7 @@ from sparkpub.review.results import Results
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.pages import reference
 from sparkpub.site.publication import Publication
+from sparkpub.site.sources import source_of
 from sparkpub.site.words import Words
 from tests.review.claims.campaigns import verdict_on
 from tests.review.machines import TPUT, a_fleet, drawn
@@ -60,23 +61,23 @@ def words(published_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Wor
     return words_of(found, [verdict], known)
 
 
+def rendered(words: Words, text: str, uri: str) -> str:
+    return words.page(source_of(text, uri)).text
+
+
 def said(words: Words, expression: str) -> str:
-    page = words.render(
-        f"---\ncampaign: phase1\n---\n{{{{ {expression} }}}}", "blog/posts/p.md"
-    )
-    return page.partition("---\n")[2][len("campaign: phase1\n---\n") :].replace(
-        "\u00a0", " "
-    )
+    page = f"---\ncampaign: phase1\n---\n{{{{ {expression} }}}}"
+    return rendered(words, page, "blog/posts/p.md").replace("\u00a0", " ")
 
 
 def test_a_number_stays_on_the_line_of_its_unit(words: Words) -> None:
     where = 'model="deepseek", environment="native", campaign="phase1"'
-    page = words.render(
-        f'{{{{ value("mean", "peak_memory_gib", {where}) }}}} of 5 GiB', "p.md"
+    page = rendered(
+        words, f'{{{{ value("mean", "peak_memory_gib", {where}) }}}} of 5 GiB', "p.md"
     )
     assert page == "70.47\u00a0GiB of 5 GiB"
-    page = words.render(
-        f'{{{{ interval("mean", "peak_memory_gib", {where}) }}}}', "p.md"
+    page = rendered(
+        words, f'{{{{ interval("mean", "peak_memory_gib", {where}) }}}}', "p.md"
     )
     assert page.count(" ") == 2  # about "to"
     assert page.endswith("\u00a0GiB")
@@ -85,12 +86,12 @@ def test_a_number_stays_on_the_line_of_its_unit(words: Words) -> None:
 def test_a_table_has_a_row_per_model_and_what_each_value_gives(words: Words) -> None:
     """The values are those of the test below and of the published tables."""
     call = 'table("mean", "peak_memory_gib", columns="environment", campaign="phase1")'
-    head, _, *lines = words.render(f"{{{{ {call} }}}}", "p.md").splitlines()
+    head, _, *lines = rendered(words, f"{{{{ {call} }}}}", "p.md").splitlines()
     assert head.startswith("| Model | ")
     assert len(lines) == 3
     assert [line for line in lines if "| 70.47\u00a0GiB |" in line]
     call = 'table("mean", ["output_throughput_tok_s", "peak_memory_gib"], rows="environment", campaign="phase1")'
-    head, _, *lines = words.render(f"{{{{ {call} }}}}", "p.md").splitlines()
+    head, _, *lines = rendered(words, f"{{{{ {call} }}}}", "p.md").splitlines()
     assert head.count("|") == 4
     assert len(lines) == 2
     peak = '"peak_memory_gib"'
@@ -99,7 +100,7 @@ def test_a_table_has_a_row_per_model_and_what_each_value_gives(words: Words) -> 
     )
     columns = f'["mean", {peak}, "native"], {of_peak}'
     call = f'table([{columns}], of=["deepseek"], campaign="phase1")'
-    head, _, line = words.render(f"{{{{ {call} }}}}", "p.md").splitlines()
+    head, _, line = rendered(words, f"{{{{ {call} }}}}", "p.md").splitlines()
     assert [part.strip() for part in head.split("|")[3:-1]] == [
         "difference",
         "interval",
@@ -109,7 +110,7 @@ def test_a_table_has_a_row_per_model_and_what_each_value_gives(words: Words) -> 
     cells = line.replace("\u00a0", " ").split(" | ")
     assert cells[1:3] == ["70.47 GiB", said_alone]
     call = f'table("n", {peak}, rows=["model", "environment"], campaign="phase1")'
-    assert len(words.render(f"{{{{ {call} }}}}", "p.md").splitlines()) == 2 + 6
+    assert len(rendered(words, f"{{{{ {call} }}}}", "p.md").splitlines()) == 2 + 6
     for wrong, told in (
         ('table("mean", "peak_memory", campaign="phase1")', "peak_memory_gib"),
         (
@@ -118,7 +119,7 @@ def test_a_table_has_a_row_per_model_and_what_each_value_gives(words: Words) -> 
         ),
     ):
         with pytest.raises(ClaimError, match=told):
-            words.render(f"{{{{ {wrong} }}}}", "p.md")
+            rendered(words, f"{{{{ {wrong} }}}}", "p.md")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ def test_a_changed_verdict_is_shown_in_place(words: Words) -> None:
         expect={"holds": "runs = 60"},
     )
     other = words_of(words._review, [stale])
-    assert other.render('{{ verdict("old") }}', "a.md").startswith(
+    assert rendered(other, '{{ verdict("old") }}', "a.md").startswith(
         "[refuted, written for supported]("
     )
 
@@ -229,7 +230,8 @@ def test_a_mistake_stops_with_file_and_line(
     words: Words, expression: str, what: str
 ) -> None:
     with pytest.raises(ClaimError) as caught:
-        words.render(
+        rendered(
+            words,
             f"---\ncampaign: phase1\n---\n\ntext\n\n{{{{ {expression} }}}}\n",
             "blog/posts/p.md",
         )
@@ -242,7 +244,7 @@ def test_every_value_listed_is_a_name_that_works(words: Words) -> None:
     rows = list(words.values())
     assert len(rows) > 400
     for name, value in [*rows[::97], rows[-1]]:
-        assert value in words.render(f"{{{{ {name} }}}}", "index.md").replace(
+        assert value in rendered(words, f"{{{{ {name} }}}}", "index.md").replace(
             "\u00a0", " "
         )
 
@@ -267,7 +269,7 @@ def test_prose_can_say_on_how_many_machines_and_whether_they_agree() -> None:
 
     def compare(statistic: str, campaign: str) -> str:
         call = f'compare("{statistic}", "{TPUT}", campaign="{campaign}")'
-        return several.render(f"{{{{ {call} }}}}", "p.md").replace("\u00a0", " ")
+        return rendered(several, f"{{{{ {call} }}}}", "p.md").replace("\u00a0", " ")
 
     assert compare("machines", "c") == "2 machines"
     assert compare("replication", "c") == "replicates"

@@ -42,8 +42,8 @@ def looked_at(wanted: Any) -> dict[str, Any]:
 
 def measured(server: dict[str, Any], run: Callable[[], int]) -> int:
     """What a client ends with; the server's counters before and after it are kept with what the server said."""
-    server["metrics_before"] = pages.counters(server["url"])
     kept = FOLDER / "server.json"
+    server["metrics_before"] = pages.counters(server["url"])
     kept.write_text(json.dumps(server))
     code = run()
     server["metrics_after"] = pages.counters(server["url"])
@@ -51,31 +51,31 @@ def measured(server: dict[str, Any], run: Callable[[], int]) -> int:
     return code
 
 
-def stopped(error: pages.StopError) -> int:
-    """The exit code of a driver that cannot measure, which is said."""
-    print(f"{Path(sys.argv[0]).stem}: error: {error}")
-    return pages.LASTING if error.lasts else 1
+def ended(main: Callable[[], int]) -> int:
+    """The exit code of a driver; one that cannot measure says why."""
+    try:
+        return main()
+    except pages.StopError as error:
+        print(f"{Path(sys.argv[0]).stem}: error: {error}")
+        return pages.LASTING if error.lasts else 1
 
 
 def main() -> int:
+    """Raises StopError."""
     wanted = json.loads((FOLDER / "client.json").read_text())
     name, *words = sys.argv[1:]
     program = pages.find_program(name)
     if program is None:
-        return stopped(pages.StopError(f"{name} is not installed here"))
-    try:
-        server = looked_at(wanted)
-    except pages.StopError as error:
-        return stopped(error)
+        raise pages.StopError(f"{name} is not installed here")
+    server = looked_at(wanted)
     if wanted["client"] is not None:
         server["client"] = wanted["client"]
         server["client_version"] = version_of(program)
-    words = [word.replace("{model}", server["model"]) for word in words]
+    argv = [program, *(word.replace("{model}", server["model"]) for word in words)]
     return measured(
-        server,
-        lambda: subprocess.run([program, *words], check=False, cwd=FOLDER).returncode,
+        server, lambda: subprocess.run(argv, check=False, cwd=FOLDER).returncode
     )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

@@ -6,7 +6,6 @@ greedily; no end-of-sequence token is taken, so every request emits the same num
 CTranslate2 hands it over.
 """
 
-import argparse
 import hashlib
 import itertools
 import json
@@ -16,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,17 +33,6 @@ SPREAD = 0.02
 WEIGHT_BYTES = {"float32": 4, "int16": 2, "int8": 1}
 
 
-def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("batch-size", "batches", "warmup", "input-tokens", "output-tokens"):
-        parser.add_argument(f"--{name}", type=int, required=True)
-    parser.add_argument("--seed", type=int, required=True)
-    for name in ("config", "report", "requests"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--compute-type", choices=sorted(WEIGHT_BYTES), required=True)
-    return parser.parse_args()
-
-
 def token(index: int) -> str:
     """The word of a token in the model's vocabulary."""
     return f"t{index}"
@@ -53,22 +42,21 @@ def weights(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The path of each weight in CTranslate2's decoder, and its shape."""
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     heads, shared = config["num_attention_heads"], config["num_key_value_heads"]
-    head = hidden // heads
+    projected = (heads + 2 * shared) * (hidden // heads)
     yield "embeddings.weight", (config["vocab_size"], hidden)
     yield "projection.weight", (config["vocab_size"], hidden)
     yield "layer_norm.gamma", (hidden,)
     for number in range(config["num_hidden_layers"]):
-        layer = f"layer.{number}"
-        yield f"{layer}.self_attention.layer_norm.gamma", (hidden,)
-        yield (
-            f"{layer}.self_attention.linear.0.weight",
-            ((heads + 2 * shared) * head, hidden),
-        )
-        yield f"{layer}.self_attention.linear.1.weight", (hidden, hidden)
-        yield f"{layer}.ffn.layer_norm.gamma", (hidden,)
-        yield f"{layer}.ffn.linear_0.weight", (inner, hidden)
-        yield f"{layer}.ffn.linear_0_noact.weight", (inner, hidden)
-        yield f"{layer}.ffn.linear_1.weight", (hidden, inner)
+        for part, shape in {
+            "self_attention.layer_norm.gamma": (hidden,),
+            "self_attention.linear.0.weight": (projected, hidden),
+            "self_attention.linear.1.weight": (hidden, hidden),
+            "ffn.layer_norm.gamma": (hidden,),
+            "ffn.linear_0.weight": (inner, hidden),
+            "ffn.linear_0_noact.weight": (inner, hidden),
+            "ffn.linear_1.weight": (hidden, inner),
+        }.items():
+            yield f"layer.{number}.{part}", shape
 
 
 def place(spec: Any, path: str, value: Any) -> None:
@@ -109,7 +97,7 @@ def model(
 
 
 def batch(
-    generator: Any, chosen: argparse.Namespace, prompts: list[list[str]]
+    generator: Any, chosen: SimpleNamespace, prompts: list[list[str]]
 ) -> dict[str, Any]:
     """One batch: times in ms since its submission, and the tokens that it gave."""
     times: list[float] = []
@@ -138,7 +126,7 @@ def batch(
     }
 
 
-def prompts(chosen: argparse.Namespace, vocabulary: int) -> list[list[list[str]]]:
+def prompts(chosen: SimpleNamespace, vocabulary: int) -> list[list[list[str]]]:
     """The prompts of each batch, warm-up included."""
     draw = np.random.default_rng(chosen.seed + 1)
     shape = (chosen.warmup + chosen.batches, chosen.batch_size, chosen.input_tokens)
@@ -149,28 +137,8 @@ def prompts(chosen: argparse.Namespace, vocabulary: int) -> list[list[list[str]]
     ]
 
 
-def metrics(
-    chosen: argparse.Namespace, batches: list[dict[str, Any]], weight_bytes: int
-) -> dict[str, float]:
-    """Rates over the measured batches, which follow each other.
-
-    All are of one size: the rate of a user is the throughput divided by it, and no measurement of its own.
-    """
-    seconds = sum(item["latency_ms"] for item in batches) / 1e3
-    requests = chosen.batches * chosen.batch_size
-    generated = sum(len(output) for item in batches for output in item["outputs"])
-    prompts = requests * chosen.input_tokens
-    return {
-        "output_throughput_tok_s": generated / seconds,
-        "total_throughput_tok_s": (generated + prompts) / seconds,
-        "request_throughput_req_s": requests / seconds,
-        "measured_time_ms": 1e3 * seconds,
-        "weights_gib": weight_bytes / GIB,
-    }
-
-
 def observed(
-    chosen: argparse.Namespace,
+    chosen: SimpleNamespace,
     config: dict[str, Any],
     generator: Any,
     batches: list[dict[str, Any]],
@@ -188,7 +156,7 @@ def observed(
         "random_weights": True,
         "parameters": sum(counts.values()),
         "weight_bytes": sum(WEIGHT_BYTES[of] * n for of, n in counts.items()),
-        "config_sha256": hashlib.sha256(chosen.config.read_bytes()).hexdigest(),
+        "config_sha256": hashlib.sha256(Path(chosen.config).read_bytes()).hexdigest(),
         "model_type": config["model_type"],
         "layers": config["num_hidden_layers"],
         "dtype": "float32",
@@ -207,7 +175,26 @@ def observed(
     }
 
 
-def write_requests(chosen: argparse.Namespace, batches: list[dict[str, Any]]) -> None:
+def metrics(chosen: SimpleNamespace, facts: dict[str, Any]) -> dict[str, float]:
+    """Rates over the measured batches, which follow each other.
+
+    All are of one size: the rate of a user is the throughput divided by it, and no measurement of its own.
+    """
+    seconds, requests = facts["measured_seconds"], facts["requests"]
+    generated = requests * facts["output_tokens_mean"]
+    return {
+        "output_throughput_tok_s": generated / seconds,
+        "total_throughput_tok_s": (generated + requests * chosen.input_tokens)
+        / seconds,
+        "request_throughput_req_s": requests / seconds,
+        "measured_time_ms": 1e3 * seconds,
+        "weights_gib": facts["weight_bytes"] / GIB,
+    }
+
+
+def request_times(
+    chosen: SimpleNamespace, batches: list[dict[str, Any]]
+) -> dict[str, Any]:
     """One entry for each request, and the times between tokens of each batch."""
     requests = [
         {
@@ -220,16 +207,15 @@ def write_requests(chosen: argparse.Namespace, batches: list[dict[str, Any]]) ->
         for number, item in enumerate(batches)
         for output in item["outputs"]
     ]
-    between = [item["itl_ms"] for item in batches]
-    chosen.requests.write_text(json.dumps({"requests": requests, "itl_ms": between}))
+    return {"requests": requests, "itl_ms": [item["itl_ms"] for item in batches]}
 
 
 def main() -> None:
-    chosen = options()
-    config = json.loads(chosen.config.read_bytes())
+    chosen = stopwatch.options()
+    config = json.loads(Path(chosen.config).read_bytes())
     phases = stopwatch.Phases()
 
-    with tempfile.TemporaryDirectory(dir=chosen.report.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=Path(chosen.report).parent) as folder:
         model(config, chosen.compute_type, chosen.seed).save(folder)
         generator = ctranslate2.Generator(
             folder, device="cpu", compute_type=chosen.compute_type
@@ -243,7 +229,7 @@ def main() -> None:
     phases.mark("measure")
 
     facts = observed(chosen, config, generator, batches)
-    rates = metrics(chosen, batches, facts["weight_bytes"])
+    rates = metrics(chosen, facts)
     report = {
         "tool": "sparkpub ctranslate",
         "python": platform.python_version(),
@@ -251,8 +237,8 @@ def main() -> None:
         "observed": facts,
         **phases.report(),
     }
-    write_requests(chosen, batches)
-    chosen.report.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    Path(chosen.requests).write_text(json.dumps(request_times(chosen, batches)))
+    Path(chosen.report).write_text(json.dumps(report, indent=1), encoding="utf-8")
     print(
         f"{facts['parameters'] / 1e9:.3f} B parameters, {chosen.compute_type}, batch {chosen.batch_size}: "
         f"{rates['output_throughput_tok_s']:.1f} output tokens/s"

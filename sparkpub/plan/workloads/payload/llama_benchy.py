@@ -5,9 +5,9 @@ exit code is ours.
 
 The tool cuts its prompts from a text that it looks for in a folder of its own, and downloads where it is not there; and
 it counts with a tokenizer, which it downloads, too. Here the text is always `prose.txt`, and the tokenizer the one of
-the model where its file is on this machine. Where it is not, the server counts: it is asked how many tokens parts of
-the text have, and the text is cut into pieces that are as long on average. The tool takes the pieces for tokens, and
-the server says in each answer how many there really were.
+the model's folder. Where there is none, the server counts: it is asked how many tokens parts of the text have, and the
+text is cut into pieces that are as long on average. The tool takes the pieces for tokens, and the server says in each
+answer how many there really were.
 """
 
 import hashlib
@@ -18,7 +18,6 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ else:
 
 FOLDER = Path(__file__).resolve().parent
 TOKENIZER, WITH_KEY = "tokenizer.json", "with_key.py"
+INSTALL = "install it with: uv tool install llama-benchy"
 INTERPRETER = re.compile(
     rb"#!(?:/bin/sh\n'''exec' )?(?:/usr/bin/env )?[\"']?([^\n\"']*?python[\w.]*)"
 )
@@ -49,9 +49,7 @@ def find_client(candidates: list[list[str]]) -> list[str]:
         program = pages.find_program(name)
         if program is not None:
             return [program, *rest]
-    raise pages.StopError(
-        "llama-benchy is not installed; install it with: uv tool install llama-benchy"
-    )
+    raise pages.StopError(f"llama-benchy is not installed; {INSTALL}")
 
 
 def with_key(client: list[str]) -> list[str]:
@@ -64,53 +62,9 @@ def with_key(client: list[str]) -> list[str]:
     with Path(program).open("rb") as file:
         found = INTERPRETER.match(file.read(1000))
     if found is None:
-        raise pages.StopError(
-            f"{program} is no script of Python's: the key cannot be given to it unseen; "
-            "install it with: uv tool install llama-benchy"
-        )
+        why = f"{program} is no script of Python's: the key cannot be given to it unseen; {INSTALL}"
+        raise pages.StopError(why)
     return [os.fsdecode(found[1]), script, Path(program).name]
-
-
-def find_tokenizer(places: list[Any]) -> str | None:
-    """The first tokenizer.json of the places: files, folders, or models in the cache of Hugging Face's programs."""
-    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
-    for place in places:
-        if not isinstance(place, str):
-            continue
-        cached = home / "hub" / f"models--{place.replace('/', '--')}" / "snapshots"
-        # The server names places, too: such a name may be too long, or of a user that is not here.
-        with suppress(OSError, RuntimeError):
-            path = Path(place).expanduser()
-            found = [path] if path.suffix == ".json" else [path / TOKENIZER]
-            for file in (*found, *sorted(cached.glob(f"*/{TOKENIZER}"), reverse=True)):
-                if file.is_file():
-                    return str(file)
-    return None
-
-
-def places_of(model: str, said: dict[str, Any]) -> list[Any]:
-    """Where the server says that its model or tokenizer lies, and the model's name."""
-    listed = pages.entries(said.get(pages.MODELS), "data")
-    return [
-        *(
-            pages.within(said, page, name)
-            for page in ("/model_info", "/get_model_info")
-            for name in ("tokenizer_path", "model_path")
-        ),
-        *(entry.get("root") for entry in listed if entry.get("id") == model),
-        model,
-    ]
-
-
-def evenly_cut(url: str, model: str, text: str, template: int) -> list[str]:
-    """The text in pieces that are as long as the server's tokens are on average. Raises StopError."""
-    step = len(text) // EXCERPTS
-    starts = range(0, step * EXCERPTS, step)
-    sampled = "".join(text[start : start + EXCERPT] for start in starts)
-    sample = max(1, pages.counted(url, model, sampled) - template)
-    count = round(len(text) * sample / len(sampled))
-    ends = [round(index * len(text) / count) for index in range(count + 1)]
-    return [text[begin:end] for begin, end in itertools.pairwise(ends) if end > begin]
 
 
 def make_tokenizer(url: str, model: str, text: str) -> tuple[str, dict[str, Any]]:
@@ -118,7 +72,14 @@ def make_tokenizer(url: str, model: str, text: str) -> tuple[str, dict[str, Any]
     StopError."""
     template = pages.counted(url, model, ".") - 1
     warmup = max(1, pages.counted(url, model, WARMUP) - template)
-    pieces = evenly_cut(url, model, text, template)
+    step = len(text) // EXCERPTS
+    sampled = "".join(
+        text[start : start + EXCERPT] for start in range(0, step * EXCERPTS, step)
+    )
+    sample = max(1, pages.counted(url, model, sampled) - template)
+    count = round(len(text) * sample / len(sampled))
+    ends = [round(index * len(text) / count) for index in range(count + 1)]
+    pieces = [text[start:end] for start, end in itertools.pairwise(ends) if end > start]
     write_tokenizer(pieces, warmup)
     how = "pieces of even length"
     counted = {"how": how, "text_tokens": len(pieces), "text_characters": len(text)}
@@ -128,7 +89,7 @@ def make_tokenizer(url: str, model: str, text: str) -> tuple[str, dict[str, Any]
 def write_tokenizer(pieces: list[str], warmup: int) -> None:
     """A tokenizer that takes each piece for a token, and the tool's own text for as many as the server counts."""
     vocabulary = {"<unknown>": 0}
-    for piece in [*pieces, *"W"]:
+    for piece in [*pieces, "W"]:
         vocabulary.setdefault(piece, len(vocabulary))
     document: dict[str, Any] = {
         "version": "1.0",
@@ -150,6 +111,28 @@ def write_tokenizer(pieces: list[str], warmup: int) -> None:
     (FOLDER / TOKENIZER).write_text(json.dumps(document), encoding="utf-8")
 
 
+def prepare(
+    wanted: dict[str, Any], server: dict[str, Any], text: str
+) -> tuple[str, str]:
+    """The tokenizer and the text for the tool; notes in `server` who counts. Raises StopError."""
+    named = wanted["tokenizer"]
+    place = Path(named or wanted["folder"] or "")
+    found = place if place.suffix == ".json" else place / TOKENIZER
+    if found.is_file():
+        by = "matrix" if named else "model"
+        server["tokenizer"] = {"file": str(found), "by": by}
+        return str(found), text
+    if named is None:
+        cut, counts = make_tokenizer(server["url"], server["model"], text)
+        server["tokenizer"] = {"file": None, "by": "server", **counts}
+        return str(FOLDER / TOKENIZER), cut
+    if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", named) is None:
+        why = f"no tokenizer at {named}; name a folder with {TOKENIZER}"
+        raise pages.StopError(why)
+    server["tokenizer"] = {"file": named, "by": "matrix"}
+    return named, text
+
+
 def measure(client: list[str], argv: list[str], text: str, *, offline: bool) -> int:
     """Run the tool with its text where it looks for one; returns its exit code."""
     address = f"sparkpub:{hashlib.sha256(f'{FOLDER}{text}'.encode()).hexdigest()}"
@@ -166,6 +149,20 @@ def measure(client: list[str], argv: list[str], text: str, *, offline: bool) -> 
         return subprocess.run(argv, check=False, cwd=FOLDER, env=variables).returncode
     finally:
         cached.unlink(missing_ok=True)
+
+
+NOTED = {
+    "request_start": {"run_index": "run_index", "started": "ts"},
+    "request_first_token": {"ttft_s": "ttft_s"},
+    "request_end": {
+        "total_tokens": "total_tokens",
+        "prompt_tokens": "prompt_tokens",
+        "decode_seconds": "decode_seconds",
+        "error": "error",
+        "ended": "ts",
+    },
+}
+"""What is kept of the tool's events, by our name and its own."""
 
 
 def requests() -> list[dict[str, Any]]:
@@ -186,58 +183,19 @@ def requests() -> list[dict[str, Any]]:
     return list(found.values())
 
 
-NOTED = {
-    "request_start": {"run_index": "run_index", "started": "ts"},
-    "request_first_token": {"ttft_s": "ttft_s"},
-    "request_end": {
-        "total_tokens": "total_tokens",
-        "prompt_tokens": "prompt_tokens",
-        "decode_seconds": "decode_seconds",
-        "error": "error",
-        "ended": "ts",
-    },
-}
-"""What is kept of the tool's events, by our name and its own."""
-
-
-def prepare(
-    wanted: dict[str, Any], server: dict[str, Any], text: str
-) -> tuple[str, str]:
-    """The tokenizer and the text for the tool; notes in `server` who counts. Raises StopError."""
-    named = wanted["tokenizer"]
-    if named is not None:
-        found = find_tokenizer([named])
-        if found is None and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", named) is None:
-            raise pages.StopError(
-                f"no tokenizer at {named}; name a folder with {TOKENIZER}"
-            )
-        server["tokenizer"] = {"file": found or named, "by": "matrix"}
-        return found or named, text
-    places = places_of(server["model"], server["said"])
-    found = find_tokenizer([*wanted["places"], *places])
-    if found is not None:
-        server["tokenizer"] = {"file": found, "by": "model"}
-        return found, text
-    cut, counts = make_tokenizer(server["url"], server["model"], text)
-    server["tokenizer"] = {"file": None, "by": "server", **counts}
-    return str(FOLDER / TOKENIZER), cut
-
-
 def main() -> int:
+    """Raises StopError."""
     wanted = json.loads((FOLDER / "benchy.json").read_text(encoding="utf-8"))
     text = (FOLDER / "prose.txt").read_text(encoding="utf-8")
     # Ended from outside, it takes its text out of the tool's folder as it does otherwise.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    try:
-        program = find_client(wanted["clients"])
-        if os.environ.get("OPENAI_API_KEY"):
-            program = with_key(program)
-        server = client.looked_at(wanted)
-        server["client"] = "llama-benchy"
-        server["text_sha256"] = hashlib.sha256(text.encode()).hexdigest()
-        tokenizer, text = prepare(wanted, server, text)
-    except pages.StopError as error:
-        return client.stopped(error)
+    program = find_client(wanted["clients"])
+    if os.environ.get("OPENAI_API_KEY"):
+        program = with_key(program)
+    server = client.looked_at(wanted)
+    server["client"] = "llama-benchy"
+    server["text_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    tokenizer, text = prepare(wanted, server, text)
     fixed = {"{model}": server["model"], "{tokenizer}": tokenizer}
     argv = [
         fixed.get(word, word).replace("{folder}", str(FOLDER))
@@ -252,4 +210,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(client.ended(main))

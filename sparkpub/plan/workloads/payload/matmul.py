@@ -4,13 +4,13 @@ Runs inside the environment measured, alone: NumPy on the CPU, PyTorch on a GPU.
 compared with the same row computed in double precision, so that a fast wrong answer is no result.
 """
 
-import argparse
 import json
 import os
 import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,23 +23,12 @@ TOLERANCE = {"float16": 5e-2, "bfloat16": 5e-2, "float32": 1e-3, "float64": 1e-9
 """Largest relative error of one row, in the Euclidean norm; TF32 has the mantissa of float16."""
 
 
-def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("size", "iterations", "warmup", "seed"):
-        parser.add_argument(f"--{name}", type=int, required=True)
-    parser.add_argument("--dtype", choices=sorted(TOLERANCE), required=True)
-    parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
-    parser.add_argument("--tf32", action="store_true")
-    parser.add_argument("--report", type=Path, required=True)
-    return parser.parse_args()
-
-
 Multiply = Callable[[], object]
 Finish = Callable[[], tuple[float, dict[str, Any]]]
 """Gives the relative error of the product, and what it was computed with."""
 
 
-def on_cpu(chosen: argparse.Namespace) -> tuple[Multiply, Finish]:
+def on_cpu(chosen: SimpleNamespace) -> tuple[Multiply, Finish]:
     import numpy as np
 
     random = np.random.default_rng(chosen.seed)
@@ -71,7 +60,7 @@ def on_cpu(chosen: argparse.Namespace) -> tuple[Multiply, Finish]:
     return lambda: np.matmul(left, right, out=product), finish
 
 
-def on_gpu(chosen: argparse.Namespace) -> tuple[Multiply, Finish]:
+def on_gpu(chosen: SimpleNamespace) -> tuple[Multiply, Finish]:
     import torch
 
     if not torch.cuda.is_available():
@@ -124,7 +113,7 @@ def timed(multiply: Multiply) -> float:
 
 
 def main() -> None:
-    chosen = options()
+    chosen = stopwatch.options(tf32=False)
     phases = stopwatch.Phases()
     multiply, finish = (on_gpu if chosen.device == "cuda" else on_cpu)(chosen)
     phases.mark("load")
@@ -151,7 +140,7 @@ def main() -> None:
         **phases.report(),
         **facts,
     }
-    chosen.report.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    Path(chosen.report).write_text(json.dumps(report, indent=1), encoding="utf-8")
     print(
         f"{chosen.size} x {chosen.size} {chosen.dtype}: {report['gflop_s']:.1f} GFLOP/s, relative error {error:.1e}"
     )

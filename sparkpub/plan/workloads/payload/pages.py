@@ -62,13 +62,22 @@ LASTING = 78
 """Exit code of a driver where the next attempt would end the same way: EX_CONFIG of sysexits.h."""
 
 
+class StopError(Exception):
+    """Why nothing can be measured; `lasts` where the next attempt would end the same way."""
+
+    def __init__(self, why: str, *, lasts: bool = True) -> None:
+        self.lasts = lasts
+        super().__init__(why)
+
+
 @dataclass(frozen=True)
 class Fetched:
     """What an address answered: its text, or the status or the reason why there is none."""
 
     text: str | None
     status: int | None = None
-    problem: str = ""
+    problem: str = "no JSON"
+    """What is wrong with it, as in `it is no JSON`."""
 
     @cached_property
     def document(self) -> Any:
@@ -78,16 +87,10 @@ class Fetched:
         except (ValueError, RecursionError):
             return None
 
-    @property
-    def unfit(self) -> str:
-        """What is wrong with a page that is there and has no document, as in `it is no JSON`."""
-        return self.problem or "no JSON"
-
 
 def told(text: str, most: int = SHOWN) -> str:
     """What a server says, for a message: one short line without what a terminal would obey."""
-    begin = text[: 2 * most]
-    plain = "".join(sign if sign.isprintable() else " " for sign in begin)
+    plain = "".join(sign if sign.isprintable() else " " for sign in text[: 2 * most])
     line = " ".join(plain.split())
     return line if len(text) <= most else f"{line[:most]} ..."
 
@@ -104,7 +107,7 @@ def ask(
     secure = parts.scheme == "https"
     kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
     port = parts.port or (443 if secure else 80)
-    connection = kind(parts.hostname or "", port, timeout=max(limit, _LEAST_LIMIT))
+    connection = kind(parts.hostname or "", port, timeout=limit)
     headers = {"Content-Type": "application/json"}
     key = os.environ.get("OPENAI_API_KEY", "").strip()
     if key and keyed:
@@ -124,37 +127,28 @@ def ask(
         connection.close()
 
 
-_LEAST_LIMIT = 0.001
-"""Seconds; a timeout of 0 would be none."""
 _PIECE = 1 << 16
 """Bytes read at once."""
 
 
 def _page(answer: http.client.HTTPResponse, until: float) -> Fetched:
-    """The page of an answer, which is read up to a bound."""
-    status = answer.status
-    if not 200 <= status < 300:
-        place = answer.getheader("Location")
-        if 300 <= status < 400 and place is not None:
-            return Fetched(None, status, f"a redirect to {told(place)}")
-        said = _read(answer, _PIECE, until).decode(errors="replace")
-        return Fetched(None, status, f"status {status}: {told(said)}".rstrip(": "))
-    content = _read(answer, MOST_BYTES, until)
+    """The page of an answer, which is read up to a bound. Raises TimeoutError."""
+    status, content = answer.status, bytearray()
+    while len(content) <= MOST_BYTES and (piece := answer.read1(_PIECE)):
+        if time.monotonic() > until:
+            raise TimeoutError
+        content += piece
+    text = content.decode(errors="replace")
+    if 300 <= status < 400:
+        place = told(answer.getheader("Location", ""))
+        return Fetched(None, status, f"a redirect to {place}")
+    if status >= 300:
+        return Fetched(None, status, f"status {status}: {told(text)}".rstrip(": "))
     if len(content) > MOST_BYTES:
         return Fetched(None, status, f"larger than {MOST_BYTES >> 20} MiB")
     if answer.length:
         return Fetched(None, status, "cut short")
-    return Fetched(content.decode(errors="replace"), status)
-
-
-def _read(answer: http.client.HTTPResponse, most: int, until: float) -> bytes:
-    """The bytes of an answer; of one that is larger than `most`, a few more. Raises TimeoutError."""
-    content = bytearray()
-    while len(content) <= most and (piece := answer.read1(_PIECE)):
-        if time.monotonic() > until:
-            raise TimeoutError
-        content += piece
-    return bytes(content)
+    return Fetched(text, status)
 
 
 def counters(url: str) -> str | None:
@@ -172,29 +166,26 @@ _LEFT_OUT = re.compile(r"^#|_(bucket|created)[{ ]")
 
 def refusal(url: str, page: Fetched) -> str | None:
     """Why /v1/models of a server says nothing, and what to do about it; None where it says something."""
+    where, status = f"{url}{MODELS}", page.status
     if page.document is not None:
         return None
-    where = f"{url}{MODELS}"
-    if page.status in (401, 403):
-        return f"{where} wants a key (status {page.status}); set OPENAI_API_KEY"
-    if page.status == 200:
-        return f"what answers at {where} is {page.unfit}; correct the address"
-    if page.status is not None and page.status < 400:
+    if status is None:
+        return f"{silence(url, page)}; start it, or correct the address"
+    if status in (401, 403):
+        return f"{where} wants a key (status {status}); set OPENAI_API_KEY"
+    if status < 300:
+        return f"what answers at {where} is {page.problem}; correct the address"
+    if status < 400:
         return f"{where} answered with {page.problem}; give the address of the server itself"
-    if page.status is not None:
-        remedy = _AT_FAULT if page.status >= 500 else "correct the address"
-        return f"{where} answered with status {page.status}; {remedy}"
-    return f"{silence(url, page)}; start it, or correct the address"
-
-
-_AT_FAULT = "wait until it has loaded its model, or look at the server's log"
-"""What to do where a server is there and cannot answer."""
+    remedy = "correct the address"
+    if status >= 500:
+        remedy = "wait until it has loaded its model, or look at the server's log"
+    return f"{where} answered with status {status}; {remedy}"
 
 
 def silence(url: str, page: Fetched) -> str:
     """That no server answers at an address, with the reason."""
-    why = f" ({page.problem})" if page.problem else ""
-    return f"no server answers at {url}{MODELS}{why}"
+    return f"no server answers at {url}{MODELS} ({page.problem})"
 
 
 def unserved(
@@ -235,22 +226,13 @@ def who(url: str) -> dict[str, Any]:
     return said
 
 
-class StopError(Exception):
-    """Why nothing can be measured; `lasts` where the next attempt would end the same way."""
-
-    def __init__(self, why: str, *, lasts: bool = True) -> None:
-        self.lasts = lasts
-        super().__init__(why)
-
-
 def choose_model(url: str, wanted: str | None) -> tuple[str, dict[str, Any]]:
     """The model's name on the server, and what its pages say. Raises StopError."""
     page = ask(url, MODELS)
     refused = refusal(url, page)
     if refused is not None:
         raise StopError(refused, lasts=page.status is not None and page.status < 500)
-    names = listed(page.document)
-    said = who(url)
+    names, said = listed(page.document), who(url)
     chosen = wanted or next(iter(loaded(said) or names), None)
     lacking = unserved(url, names, chosen)
     if lacking is not None:
@@ -279,10 +261,8 @@ def entries(document: Any, name: str) -> list[dict[str, Any]]:
 def shown(url: str, model: Any) -> Any:
     """What Ollama says of a model, without its file and its licence."""
     document = ask(url, SHOW, {"model": model}).document
-    if not isinstance(document, dict):
-        return None
     kept = ("details", "model_info", "parameters", "capabilities")
-    return without_templates({name: document.get(name) for name in kept})
+    return without_templates({name: within(document, name) for name in kept})
 
 
 def without_templates(document: Any, levels: int = DEEPEST) -> Any:
@@ -343,9 +323,14 @@ def answer(url: str, model: str) -> dict[str, Any]:
     seconds = time.monotonic() - begun
     if page.document is None:
         status = page.status or 0
-        why = f"its answer is {page.unfit}" if status == 200 else page.problem
+        why = f"its answer is {page.problem}" if status == 200 else page.problem
         raise StopError(why, lasts=300 <= status < 500)
-    text = said_in(page.document)
+    # What a model thinks before it answers is part of it.
+    message = within(page.document, "choices", 0, "message")
+    names = ("reasoning_content", "reasoning", "content")
+    parts = [within(message, name) for name in names]
+    said = [part for part in parts if isinstance(part, str) and part.strip()]
+    text = "\n".join(said)[:LONGEST_ANSWER]
     return {
         "question": QUESTION,
         "text": text,
@@ -374,25 +359,16 @@ def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, 
     return found
 
 
-def said_in(document: Any) -> str:
-    """The text of an answer, what a model thinks before it included, as far as it is kept."""
-    message = within(document, "choices", 0, "message")
-    names = ("reasoning_content", "reasoning", "content")
-    parts = [within(message, name) for name in names]
-    said = [part for part in parts if isinstance(part, str) and part.strip()]
-    return "\n".join(said)[:LONGEST_ANSWER]
-
-
-LEAST_WORDS = 12
-"""Fewer words than these may all be the same."""
-LEAST_DISTINCT = 0.25
-"""Distinct words in all words of a text, below which it repeats itself: prose of a hundred words has 0.6."""
 PAGE_BEGINS = ("<!doctype", "<html", '{"error', '{"detail"', '{"object":"error')
 """What proxies and servers answer in place of a model."""
 LEAST_LETTERS = 0.5
 """Letters and digits in all characters of a text that are not blank, below which it is no text."""
+LEAST_DISTINCT = 0.25
+"""Distinct words in all words of a text of twelve or more, below which it repeats itself: prose of a hundred words has
+0.6."""
 LEAST_COMPRESSED = 0.2
-"""Size of a text after compression, relatively, below which it repeats itself: prose of 400 characters has 0.6."""
+"""Size of a text of a hundred bytes or more after compression, relatively, below which it repeats itself: prose of 400
+characters has 0.6."""
 
 
 def no_answer(text: str) -> str | None:
@@ -411,15 +387,12 @@ def nonsense(text: str) -> str | None:
     none = no_answer(text)
     if none is not None:
         return none
-    solid = "".join(text.split())
+    solid, words, whole = "".join(text.split()), text.lower().split(), text.encode()
     if sum(letter.isalnum() for letter in solid) < LEAST_LETTERS * len(solid):
         return f"it has hardly any letters: {text[:40]!r}"
-    words = text.lower().split()
-    size = len(text.encode())
-    compressed = len(zlib.compress(text.encode(), 9)) / size
-    distinct = len(set(words)) / len(words)
-    repeats = len(words) >= LEAST_WORDS and distinct < LEAST_DISTINCT
-    if repeats or (size >= 100 and compressed < LEAST_COMPRESSED):
+    few_words = len(words) >= 12 and len(set(words)) < LEAST_DISTINCT * len(words)
+    packed = len(zlib.compress(whole, 9))
+    if few_words or (len(whole) >= 100 and packed < LEAST_COMPRESSED * len(whole)):
         return f"it repeats itself: {text[:40]!r}"
     return None
 
@@ -429,7 +402,7 @@ def counted(url: str, model: str, text: str) -> int:
     page = chat(url, model, text, 1)
     tokens = _count(page, "prompt_tokens")
     if tokens is None:
-        why = f" ({page.problem})" if page.problem else ""
+        why = f" ({page.problem})" if page.text is None else ""
         raise StopError(
             f"the server does not say how many tokens a prompt has{why}; name a tokenizer"
         )

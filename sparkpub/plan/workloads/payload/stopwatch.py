@@ -1,14 +1,30 @@
-"""The clock and the phases that our payloads share.
+"""The clock, the phases and the options that our payloads share.
 
 It lies beside each of them and is what they import first: the clock starts before their other imports, which are part
 of loading.
 """
 
+import json
+import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 START = time.perf_counter()
 START_EPOCH = time.time()
+
+
+def options(**defaults: Any) -> SimpleNamespace:
+    """The flags of the command line, each with its value: `--batch-size 8` as `batch_size`, a number where it is one,
+    and True for a flag without a value."""
+    found, name = defaults, ""
+    for word in sys.argv[1:]:
+        if word.startswith("--"):
+            name = word[2:].replace("-", "_")
+            found[name] = True
+        else:
+            found[name] = json.loads(word) if word.isdecimal() else word
+    return SimpleNamespace(**found)
 
 
 class Phases:

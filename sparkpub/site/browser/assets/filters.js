@@ -1,8 +1,5 @@
 // Filters: what the boxes of a form ask for, and the same in the address of the page.
 
-/** The values for which a box stands: several where readers see one name for them. */
-const values = (box) => box.value.split('|');
-
 const boxes = (form) => [...form.querySelectorAll('input[type=checkbox]')];
 
 /** Whether a row, given as a function from field to value, passes; a field that it does not have lets it through. */
@@ -12,31 +9,21 @@ const passes = (fields) => (read) =>
     return value === undefined || value === null || wanted.includes(String(value));
   });
 
-/** Tick what the address asks for. A box that was changed before this script came stays as the reader left it. */
-function restore(form) {
-  const query = new URLSearchParams(location.search);
-  for (const box of boxes(form)) {
-    if (box.checked !== box.defaultChecked) continue;
-    const asked = query.get(box.name)?.split(',') ?? [];
-    box.checked = values(box).some((value) => asked.includes(value));
-  }
-}
-
 /** Write fields (name to list of values) into the address; an empty list takes the field out. */
 export function remember(fields) {
   const url = new URL(location.href);
   for (const [name, values] of Object.entries(fields)) {
-    if (values.length) url.searchParams.set(name, values.join(','));
-    else url.searchParams.delete(name);
+    url.searchParams.delete(name);
+    for (const value of values) url.searchParams.append(name, value);
   }
-  history.replaceState(history.state, '', url.href.replaceAll('%2C', ','));
+  history.replaceState(history.state, '', url);
 }
 
 /** Call `apply` now, and whenever a reader has changed a box, with what rows must pass and the values by field. */
 export function connect(form, apply) {
   const show = () => {
     const fields = {};
-    for (const box of boxes(form)) if (box.checked) (fields[box.name] ??= []).push(...values(box));
+    for (const box of boxes(form)) if (box.checked) (fields[box.name] ??= []).push(box.value);
     apply(passes(fields), fields);
     return fields;
   };
@@ -47,7 +34,11 @@ export function connect(form, apply) {
   form.addEventListener('change', changed);
   form.addEventListener('reset', () => setTimeout(changed));
   form.addEventListener('submit', (event) => event.preventDefault());
-  restore(form);
+  // Tick what the address asks for. A box that was changed before this script came stays as the reader left it.
+  const query = new URLSearchParams(location.search);
+  for (const box of boxes(form)) {
+    if (box.checked === box.defaultChecked) box.checked = query.getAll(box.name).includes(box.value);
+  }
   if (boxes(form).some(({checked}) => checked)) changed();
   else show();
 }

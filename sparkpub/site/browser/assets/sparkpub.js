@@ -149,9 +149,8 @@ function begin() {
   document.querySelectorAll('[data-sp-explorer]').forEach(explorer);
   for (const [selector, load] of programs) {
     const element = document.querySelector(selector);
-    // A program that cannot start leaves the plain table, whole.
-    const plain = () => document.querySelector('[data-sp-static]')?.classList.add('sp-shown');
-    if (element) load().then((program) => program.start(element, charts)).catch(plain);
+    // A program that cannot start leaves the page as it is.
+    if (element) load().then((program) => program.start(element, charts)).catch(() => null);
   }
 }
 

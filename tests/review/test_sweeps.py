@@ -9,9 +9,9 @@ import pytest
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Requested
 from sparkpub.record.store import Stored
+from sparkpub.review import sweeps
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.names import CampaignNames, Names
-from sparkpub.site import sweeps
 from tests.building import a_record
 
 LLAMA = {"type": "llama-bench", "input_tokens": 512, "output_tokens": 128}
