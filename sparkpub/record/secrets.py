@@ -281,8 +281,6 @@ _TELLING = (
 """What tells of a secret by its name or place, and codes of terminals, which may stand within one."""
 _GOES_ON = r"[ \t\"'\])}<-][^\n]*"
 """How lines begin that may belong to a value above them."""
-_OPEN = r"(?:[^\n]*[\[({:=|>,+\\-][\"' ]*|\w*)[\"',\r]*"
-"""How a line ends whose value is on the next ones."""
 
 
 def without_secrets(text: str) -> str:
@@ -292,12 +290,6 @@ def without_secrets(text: str) -> str:
     return without_tokens(clean.decode("utf-8", "surrogatepass"))
 
 
-def unfinished(content: bytes) -> int:
-    """Where in whole lines the line begins whose value may go on behind them; their length, where there is none."""
-    found = _UNFINISHED.search(content)
-    return len(content) if found is None else int(found.start())
-
-
 def _compiled(pattern: str) -> Any:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
@@ -305,7 +297,6 @@ def _compiled(pattern: str) -> Any:
 
 
 _PASSAGES = _compiled(rf"[^\n]*(?:\n{_GOES_ON})*")
-_UNFINISHED = _compiled(rf"{_OPEN}\n(?:{_GOES_ON}\n)*\z")
 """RE2 reads a text many times faster than a loop over its lines, in time that grows with the text alone."""
 
 

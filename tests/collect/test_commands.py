@@ -46,23 +46,10 @@ def test_plan_prints_order_state_and_estimate_and_starts_nothing(
     said = sparkpub("plan", matrix_file, "--data", tmp_path, "--json")
     assert said.returncode == 0
     document = json.loads(said.stdout)
+    cell = {"model": "m", "environment": "native", "workload": "w"}
     assert document["runs"] == [
-        {
-            "position": 0,
-            "model": "m",
-            "environment": "native",
-            "workload": "w",
-            "iteration": 1,
-            "state": "missing",
-        },
-        {
-            "position": 1,
-            "model": "m",
-            "environment": "native",
-            "workload": "w",
-            "iteration": 2,
-            "state": "missing",
-        },
+        {"position": 0, "iteration": 1, "state": "missing"} | cell,
+        {"position": 1, "iteration": 2, "state": "missing"} | cell,
     ]
     assert document["estimate_seconds"] is None
     assert not (tmp_path / "small").exists()
@@ -80,17 +67,8 @@ def test_plan_prints_order_state_and_estimate_and_starts_nothing(
 def test_the_estimate_is_arithmetic() -> None:
     # Two runs of 60 s are known; three are left, each after a cooldown of 10 s.
     matrix = a_matrix(iterations=5, gates=OPEN_GATES | {"cooldown": 10})
-    known = [
-        a_record(
-            campaign="small",
-            model="m",
-            environment="native",
-            workload="w",
-            iteration=n,
-            duration_seconds=60.0,
-        )
-        for n in (1, 2)
-    ]
+    cell = {"campaign": "small", "workload": "w", "duration_seconds": 60.0}
+    known = [a_record(**cell, iteration=number) for number in (1, 2)]
     assert estimate(matrix, known, plan(matrix)[2:]) == 3 * (60 + 10)
     assert estimate(matrix, [], plan(matrix)) is None
 
@@ -110,18 +88,9 @@ def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:
     document = json.loads(
         sparkpub("status", matrix_file, "--data", tmp_path, "--json").stdout
     )
-    assert document["cells"] == [
-        {
-            "model": "m",
-            "environment": "native",
-            "workload": "w",
-            "planned": 2,
-            "done": 1,
-            "failed": 0,
-            "quarantined": 0,
-            "missing": 1,
-        }
-    ]
+    cell = {"model": "m", "environment": "native", "workload": "w"}
+    counts = {"planned": 2, "done": 1, "failed": 0, "quarantined": 0, "missing": 1}
+    assert document["cells"] == [cell | counts]
     assert "1 of 2 done" in sparkpub("status", matrix_file, "--data", tmp_path).stdout
 
 

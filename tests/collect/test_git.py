@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect.git import Committer, Repository, own_commit
-from sparkpub.collect.machine.processes import end, start_ticks
+from sparkpub.collect.machine.processes import start_ticks
 from sparkpub.collect.progress import Progress
 from sparkpub.record import repository as repositories
 from sparkpub.record.repository import GitError
@@ -186,31 +185,6 @@ def test_runs_that_no_commit_has_are_counted_in_the_last_line_and_the_exit_statu
     assert status(repository) == OPERATORS
 
 
-def test_where_git_cannot_say_what_is_committed_the_exit_status_says_so(
-    repository: Path,
-) -> None:
-    run(a_matrix(iterations=1), repository / "data", commit=True)
-    (repository / ".git" / "index").write_bytes(b"damaged")
-    outcome = run(a_matrix(iterations=1), repository / "data", commit=True)
-    assert outcome.uncommitted == "git does not say which runs are committed"
-    assert outcome.exit_code == 1
-
-
-def test_what_a_hook_leaves_in_the_background_is_not_waited_for(
-    repository: Path, hook: Callable[[str], Path]
-) -> None:
-    """It goes on, with git's own output open: the hook may have meant it to. The hook's verdict is there at once."""
-    hook(
-        "sleep 600 & echo $! >> .git/hooks-processes; echo the hook says no >&2; exit 1"
-    )
-    committer, said = a_committer(repository, timeout=5.0)
-    committer.add_run(a_run(repository))
-    left = living_hooks(repository)
-    end(left, signal.SIGKILL)
-    assert len(left) == 1
-    assert said == ["not committed yet, 1 waiting: git commit: the hook says no"]
-
-
 def test_the_lock_of_a_killed_git_stays_and_is_told_in_a_line(
     repository: Path, hook: Callable[[str], Path]
 ) -> None:
@@ -295,19 +269,6 @@ def test_a_push_in_conflict_is_reported_and_stops_nothing(
     assert status(repository) == OPERATORS
 
 
-def test_a_repository_without_upstream_says_so_before_the_runs(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(
-        GitError,
-        match="branch main has no upstream; set it once with git push --set-upstream",
-    ):
-        Repository.of(repository).push()
-    run(a_matrix(iterations=1), repository / "data", commit=True, push=True)
-    said = capsys.readouterr().out
-    assert said.index("branch main has no upstream") < said.index("ok in")
-
-
 def test_nothing_is_committed_to_a_detached_head(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -373,17 +334,6 @@ def test_a_collector_killed_between_noting_and_committing_leaves_no_run_out(
     run(a_matrix(iterations=1), data, commit=True)
     assert status(repository) == OPERATORS
     assert commits(repository)[0] == "Measure m/native/w, iteration 1: ok"
-
-
-def test_what_the_operator_committed_meanwhile_holds_up_nothing(
-    repository: Path,
-) -> None:
-    data = repository / "data"
-    run(a_matrix(iterations=1), data, commit=True)
-    (record,) = records(data)
-    head = commits(repository)
-    Repository.of(repository).commit([data / "small" / f"{record.stem}.json"], "Again")
-    assert commits(repository) == head
 
 
 def test_under_sudo_files_and_commits_are_the_invoking_users(

@@ -83,19 +83,6 @@ def test_a_run_without_a_record_is_not_swept_away_by_the_next(folder: Path) -> N
     assert stored.record.run_id == first.run_id
 
 
-def test_a_folder_without_a_run_is_emptied_before_the_next(folder: Path) -> None:
-    """A draft that is torn is no run, and what lies beside it is no later run's."""
-    stale = folder / FOLDER / WORK
-    stale.mkdir(parents=True)
-    (stale / "report.json").write_text("{}")
-    (folder / FOLDER / "log").write_text("old\n")
-    (folder / FOLDER / DRAFT).write_text("torn")
-    place = begun(folder)
-    assert list((place / WORK).iterdir()) == []
-    assert not (place / "log").exists()
-    assert (place / ".gitignore").read_text() == "*\n"
-
-
 @pytest.mark.parametrize("mask", [0o022, 0])
 def test_the_runs_folder_is_the_collectors_own(folder: Path, mask: int) -> None:
     """Any user of the machine could write the results of a run into it."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from sparkpub.cli import cli
 from sparkpub.collect import quick
 from sparkpub.collect.quick import FoundServer, Wanted
 from sparkpub.plan import matrix as matrices
@@ -112,15 +111,6 @@ def test_a_server_that_gives_none_is_said(pages: Any, status: int, words: str) -
         quick.look(server.url)  # it is gone by now
     with pytest.raises(UsageError, match="is not an address"):
         quick.look("http://")
-
-
-def test_a_page_that_cannot_be_built_is_said_before_anything_is_measured(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delattr("sparkpub.site.alone", raising=False)
-    monkeypatch.setitem(sys.modules, "sparkpub.site.alone", None)
-    with pytest.raises(UsageError, match="no page can be built"):
-        cli.main(["quick", "9", "--open"], standalone_mode=False)
 
 
 # -- the matrix ----------------------------------------------------------------------------------------------

@@ -117,17 +117,6 @@ def test_what_was_on_the_gpu_before_belongs_to_a_server_that_ran_already(
     assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (3, 1)
 
 
-def test_the_neighbour_of_the_gpu_that_is_named_is_not_read(driver: FakeNvml) -> None:
-    """Seen on two H200: somebody computes on the first one at 692 W while the server on the second draws 300 W. The
-    matrix names the second."""
-    driver.count = 2
-    for index in (0, 1):
-        driver.of_gpu[index] = {
-            "nvmlDeviceGetPowerUsage": (692_000, 300_000)[index],
-        }
-    assert Sampler([1]).row(0.0)["gpu_power_watt"] == 300.0
-
-
 def a_row(at: float, **values: str) -> dict[str, str]:
     return dict.fromkeys(COLUMNS, "") | {"elapsed_seconds": str(at)} | values
 
@@ -185,14 +174,6 @@ def test_kernel_messages_become_events(
     assert [(event.kind, event.text) for event in reader.events] == (
         [] if kind is None else [(kind, message)]
     )
-
-
-def test_a_kernel_log_that_cannot_be_read_is_said_to_be_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(watch, "KMSG", "/no/such/log")
-    said = Watch().unavailable["kernel_log"]
-    assert said == "/no/such/log cannot be read: No such file or directory"
 
 
 def test_both_versions_of_control_groups_give_the_same_columns(tmp_path: Path) -> None:

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect import journal, state
-from sparkpub.collect.choice import Choice, axes
+from sparkpub.collect import journal
+from sparkpub.collect.choice import axes
 from sparkpub.collect.overview import plan_document
-from sparkpub.collect.session import collect
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import file_sha256, read_campaign
 from sparkpub.record.telemetry import parse
-from tests.building import a_record
 from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
 
 
@@ -127,32 +125,6 @@ def test_a_replicated_campaign_is_measured_here_whatever_another_machine_has(
     outcome = run(matrix, tmp_path)
     assert (outcome.measured, outcome.lacking) == (1, 0)
     assert [record.plan.attempt for record in records(tmp_path)] == [1, 1]
-
-
-def test_a_collection_says_what_was_left_what_changed_and_how_far_it_is(
-    tmp_path: Path,
-) -> None:
-    script = "echo rate 5; sleep 0.6"
-    run(a_matrix(script), tmp_path, max_runs=1)
-    folder = tmp_path / "small"
-    left = a_record(
-        campaign="small",
-        iteration=2,
-        status="interrupted",
-        status_reason=journal.KILLED,
-    )
-    journal.begin(folder, left, {}, Redactor())
-    said: list[str] = []
-    choice = Choice(tmp_path, commit=False)
-    outcome = collect(a_matrix(script, iterations=3), choice, said.append)
-    assert said[:2] == [
-        f"recorded {left.run_id}, which a killed collector left, as interrupted",
-        f"{folder / 'campaign.json'} declares the changed matrix from now on",
-    ]
-    begun = [line.partition(":")[0] for line in said if ": running" in line]
-    assert begun == ["[1/3] m/native/w 2", "[2/3] m/native/w 3"]
-    assert said[-1] == outcome.summary == "2 runs measured, 0 failed, 0 to do"
-    assert state.read(state.NOTE) is None
 
 
 def test_a_timeout_ends_the_run_and_says_so(tmp_path: Path) -> None:

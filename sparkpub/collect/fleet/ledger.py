@@ -96,9 +96,10 @@ class FleetBooks(Books):
         refused in a line. Returns why the machine still has it: a file that did not arrive as it was sent."""
         record = Record.model_validate_json(delivery.record)
         for item in record.evidence:
-            content = delivery.files[item.path]
-            if hashlib.sha256(content).hexdigest() != item.sha256:
-                return f"{item.path} arrived damaged"
+            content = delivery.files.get(item.path, b"")
+            is_whole = hashlib.sha256(content).hexdigest() == item.sha256
+            if not is_whole or not item.path.startswith(f"{record.stem}."):
+                return f"{item.path} of {record.run_id} arrived damaged"
         run = next((run for run in self.planned if attempted(record, run)), None)
         if machine in self.leases and self.leases[machine].run == run:
             del self.leases[machine]

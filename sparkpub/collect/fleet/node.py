@@ -37,6 +37,8 @@ FOLDER = "fleet"
 """Where a machine keeps runs that the head has not written yet, below the folder of its notes."""
 PACE = 1.0
 """Seconds between questions what the operator wishes, and whether there is something to do again."""
+PATIENCE = 60.0
+"""Seconds to wait for another collector of this machine to end."""
 OF_THE_NODE = ("LD_PRELOAD", "MALLOC_CONF")
 """Variables that Ray sets for its own node process: its memory allocator, which nothing else is to have."""
 Ask = Callable[..., Any]
@@ -225,7 +227,7 @@ def _measure(
     ledger = RemoteLedger(ask, machine, interruption)
     folder = state.folder() / FOLDER / matrix.campaign
     with ExitStack() as stack:
-        stack.enter_context(lock.locked())
+        _take(stack, interruption)
         folder.mkdir(parents=True, exist_ok=True)
         for line in station.tidied(matrix, folder):
             ask("tell", machine, line)
@@ -237,6 +239,19 @@ def _measure(
             station.opened(matrix, folder, interruption, progress)
         )
         work(here, ledger, interruption)
+
+
+def _take(stack: ExitStack, interruption: Interruption) -> None:
+    """Lock the machine. Whoever worked for a node that was lost may still be about to end."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            stack.enter_context(lock.locked())
+        except CollectError:
+            if time.monotonic() > end or interruption.wait(PACE):
+                raise
+        else:
+            return
 
 
 def _obey(interruption: Interruption, ask: Ask) -> None:

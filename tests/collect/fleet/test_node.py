@@ -24,6 +24,7 @@ from tests.collect.collecting import a_matrix
 def _surroundings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node, "as_started", lambda: None)
     monkeypatch.setattr(node, "PACE", 0.1)
+    monkeypatch.setattr(node, "PATIENCE", 0.1)
     monkeypatch.setattr(node.os, "getpriority", lambda *_: os.nice(0))
 
 
