@@ -24,7 +24,7 @@ from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose, sources
 from sparkpub.site.pages import blog
 from sparkpub.site.prose import Typed
-from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, Source
+from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, WrittenPage
 from sparkpub.site.words import Words, proof
 
 UNREADABLE, UNBOUND, CLAIM, DEAD = (
@@ -44,7 +44,7 @@ _VALUE = re.compile(r"([+−-]?\d[\d,]*(?:\.\d+)?)\s*(\S.*)?$")
 
 Speak = Callable[[], Words]
 """Gives the names that prose may use, with what they say today."""
-Pages = Mapping[str, Source]
+Pages = Mapping[str, WrittenPage]
 """Pages by their addresses."""
 
 
@@ -144,7 +144,7 @@ def _verdicts(folder: Path, review: Review) -> list[Verdict]:
 
 
 @lru_cache(_MOST_KEPT)
-def _read(source: Source) -> Sequence[str] | SparkpubError:
+def _read(source: WrittenPage) -> Sequence[str] | SparkpubError:
     """What a reader sees of a page, read once for all checks: a page that takes too long does so once."""
     try:
         page = proof(source)
@@ -156,7 +156,7 @@ def _read(source: Source) -> Sequence[str] | SparkpubError:
     return [*filter(None, titles), *seen]
 
 
-def read_page(source: Source) -> Sequence[str]:
+def read_page(source: WrittenPage) -> Sequence[str]:
     """What a reader sees of a page, title and description included. Raises ClaimError with file and line, SiteError for
     what no engine could read or follow."""
     found = _read(source)
@@ -235,7 +235,7 @@ _WORD = 40
 """Letters in which a word before an expression is looked for."""
 
 
-def _directions(folder: Path, source: Source, speak: Speak) -> Iterator[Finding]:
+def _directions(folder: Path, source: WrittenPage, speak: Speak) -> Iterator[Finding]:
     """`… lower` behind a difference or `falls by …` before one that is above zero, and so on: the words beside an
     expression are typed and its result is not, so that one can change without the other."""
     text = source.whole

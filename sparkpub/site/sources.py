@@ -108,7 +108,7 @@ def refuse_outside(path: Path, uri: str, sources: Path) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class WrittenPage:
     """A page as it was written. `front` are the lines of its front matter, and `meta` is what they say."""
 
     uri: str
@@ -131,7 +131,7 @@ class Source:
         return Page(meta, say(self.text, self.front.count("\n")))
 
 
-def pages(sources: Path) -> dict[str, Source]:
+def pages(sources: Path) -> dict[str, WrittenPage]:
     """Every page in a folder that can be read, by its address. The check `unreadable-page` names the others."""
     found = {}
     for path, uri in files(sources):
@@ -141,7 +141,7 @@ def pages(sources: Path) -> dict[str, Source]:
     return found
 
 
-def read(path: Path, uri: str) -> Source:
+def read(path: Path, uri: str) -> WrittenPage:
     """A page with line feeds alone.
 
     Raises SiteError with the file, and the line where it matters, for what is no plain text, and for front matter that
@@ -152,7 +152,7 @@ def read(path: Path, uri: str) -> Source:
 
 
 @lru_cache(_MOST_KEPT)
-def source_of(text: str, uri: str) -> Source:
+def source_of(text: str, uri: str) -> WrittenPage:
     """A page of this text; the same one for the same text."""
     unwanted = outside.CONTROL.search(text)
     if unwanted is not None:
@@ -164,7 +164,7 @@ def source_of(text: str, uri: str) -> Source:
         )
     front = _FRONT.match(text)
     if front is None:
-        return Source(uri, "", {}, text)
+        return WrittenPage(uri, "", {}, text)
     # Behind an empty line for the one that opens it.
     meta, lines = documents.parse("\n" + front[1], uri, SiteError)
     documents.refuse(lines.duplicates, SiteError)
@@ -177,7 +177,7 @@ def source_of(text: str, uri: str) -> Source:
     except ValidationError as error:
         mistakes = lines.described(error, (), FrontMatter, "front matter")
         documents.refuse(mistakes, SiteError)
-    return Source(uri, front[0], meta or {}, text[front.end() :])
+    return WrittenPage(uri, front[0], meta or {}, text[front.end() :])
 
 
 class _OutOfTimeError(BaseException):

@@ -33,7 +33,7 @@ from sparkpub.site.scopes import (
     matches,
     refuse_unknown,
 )
-from sparkpub.site.sources import Source
+from sparkpub.site.sources import WrittenPage
 
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""
@@ -77,12 +77,12 @@ class Words:
         self._readers = publication.names
         self._scopes = Scopes(publication.results)
         self._figure = figure
-        self._pages: dict[Source, Page] = {}
+        self._pages: dict[WrittenPage, Page] = {}
         self._uri = ""
         self._links = True
         self._words = {name: self._word_called(name) for name in WORDS}
 
-    def page(self, source: Source) -> Page:
+    def page(self, source: WrittenPage) -> Page:
         """A page with every figure in place. Raises ClaimError with file and line."""
         if source not in self._pages:
             self._pages[source] = source.filled(
@@ -93,7 +93,7 @@ class Words:
         return self._pages[source]
 
     def said(
-        self, source: Source, text: str, lines: int = 0, *, links: bool = False
+        self, source: WrittenPage, text: str, lines: int = 0, *, links: bool = False
     ) -> str:
         """A text of a page with every figure in place; so many lines of the file stand before it. A title is no place
         for links."""
@@ -476,7 +476,7 @@ WORDS = tuple(
 """What prose may call."""
 
 
-def proof(source: Source) -> Page:
+def proof(source: WrittenPage) -> Page:
     """A page with a mark in place of each result, to be read for what was typed. Raises ClaimError with file and
     line."""
     words = {name: _mark(name) for name in WORDS}

@@ -10,7 +10,7 @@ from sparkpub.review.dataset import load
 from sparkpub.site.build import proofread
 from sparkpub.site.content import Page, SiteOptions
 from sparkpub.site.proofreading import with_prose
-from sparkpub.site.sources import Source
+from sparkpub.site.sources import WrittenPage
 from tests.review.checks.clean import clean_runs, write
 
 CLAIM = """\
@@ -112,7 +112,7 @@ class Signed(Said):
     def said(self, *_: object) -> str:
         return "+4.3\u00a0%"
 
-    def page(self, source: Source) -> Page:
+    def page(self, source: WrittenPage) -> Page:
         return source.filled(lambda text, _: text)
 
 
