@@ -182,15 +182,15 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         config.extra_css.append(style)
         config.extra_javascript.append(script)
         self._pages = {}
+        folder, pages = self._folder(config), Path(config.docs_dir).resolve()
         for uri, file in self._site.files.items():
             if isinstance(file, SourcePage):
                 self._pages[uri] = file
             known = files.get_file_from_path(uri)
             if known is None:
                 files.append(_file(config, uri, file))
-            elif uri.endswith(".md"):
-                pages = Path(config.docs_dir).relative_to(self._folder(config))
-                known.edit_uri = f"../{(pages / uri).as_posix()}"
+            elif uri.endswith(".md") and pages.is_relative_to(folder):
+                known.edit_uri = f"../{(pages.relative_to(folder) / uri).as_posix()}"
         self._blocks = {
             key: html
             for page in self._pages.values()

@@ -369,9 +369,10 @@ def test_a_finger_gets_the_narrow_chart_and_a_pointer_is_told_of_a_run(
     page.wait_for_selector(f"{FIRST} .sp-narrow .mark-symbol path")
     page = site.open("campaigns/phase1/").page
     page.locator(f"{FIRST} .sp-chart").dispatch_event("pointerenter")
-    page.locator(f"{FIRST} .sp-wide > div .mark-symbol path").last.wait_for()
-    page.locator(f"{FIRST} .sp-chart").scroll_into_view_if_needed()
-    box = page.locator(f"{FIRST} .sp-wide > div .mark-symbol path").last.bounding_box()
+    mark = page.locator(f"{FIRST} .sp-wide > div .mark-symbol path").last
+    mark.wait_for()
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert "%" in page.locator(".sp-tip").inner_text()
     page.mouse.down()
