@@ -369,7 +369,7 @@ def test_a_finger_gets_the_narrow_chart_and_a_pointer_is_told_of_a_run(
     page.wait_for_selector(f"{FIRST} .sp-narrow .mark-symbol path")
     page = site.open("campaigns/phase1/").page
     page.locator(f"{FIRST} .sp-chart").dispatch_event("pointerenter")
-    mark = page.locator(f"{FIRST} .sp-wide > div .mark-symbol path").last
+    mark = page.locator(f"{FIRST} .sp-wide > div .mark-symbol path").first
     mark.wait_for()
     mark.scroll_into_view_if_needed()
     box = mark.bounding_box()
