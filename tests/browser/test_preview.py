@@ -31,6 +31,7 @@ markdown_extensions: [attr_list, md_in_html, tables, toc]
 """
 POST = """---
 title: First
+slug: first
 date: 2026-01-02
 description: What was found.
 ---
@@ -127,7 +128,7 @@ def test_the_open_page_shows_what_was_saved(preview: Preview) -> None:
 
     # What stops a build lies over the page, with file, line and what to write, and goes when it is corrected.
     for text, told in (
-        ("{{ vallue() }}", "blog/posts/first.md:9"),
+        ("{{ vallue() }}", "blog/posts/first.md:10"),
         ("It makes 512 tok/s.", "'512 tok/s' is typed into the text"),
     ):
         post.write_text(POST.replace("Written once.", text))
