@@ -27,6 +27,8 @@ from sparkpub.record.text import counted
 SHOWN = 40
 """Runs of a plan that people are shown; --json has all."""
 _LACKING = ("failed", "quarantined", "missing")
+_SAID = {"missing": "to do", "retry": "to do again"}
+"""What people are told of a state, where its name in JSON says less."""
 
 
 def _quarantined(folder: Path) -> list[str]:
@@ -122,8 +124,9 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
     for run in runs[:SHOWN]:
         cell = f"{run['model']}/{run['environment']}/{run['workload']}"
         machine = f"  machine {run['machine']}" if "machine" in run else ""
+        found = _SAID.get(run["state"], run["state"])
         lines.append(
-            f"{run['position'] + 1:5d}  {cell}  iteration {run['iteration']}{machine}  {run['state']}"
+            f"{run['position'] + 1:5d}  {cell}  iteration {run['iteration']}{machine}  {found}"
         )
     if len(runs) > SHOWN:
         lines.append(f"       and {len(runs) - SHOWN} more, which --json lists")
@@ -145,16 +148,21 @@ def _conditions(gates: Gates) -> str:
         if name in ("cooldown", "max_wait"):
             said.append(f"{name} {duration(wanted)}")
         elif wanted is not None and wanted is not False:
-            said.append(name if wanted is True else f"{name} {wanted}")
+            said.append(name if wanted is True else f"{name} {_plain(wanted)}")
     return ", ".join(said)
 
 
+def _plain(wanted: float | str) -> str:
+    """A limit as people write it: `80` and not `80.0`."""
+    return wanted if isinstance(wanted, str) else f"{wanted:g}"
+
+
 def _covered(count: Mapping[str, int]) -> str:
-    """`3 of 5 done, 1 failed, 1 missing`: what there is none of is not said."""
+    """`3 of 5 done, 1 failed, 1 to do`: what there is none of is not said."""
     said = [f"{count['done']} of {count['planned']} done"]
     for name in _LACKING:
         if count[name]:
-            said.append(f"{count[name]} {name}")
+            said.append(f"{count[name]} {_SAID.get(name, name)}")
     return ", ".join(said)
 
 

@@ -36,6 +36,7 @@ from sparkpub.record.errors import (
     SparkpubError,
     field_problems,
 )
+from sparkpub.record.identity import contradictions
 from sparkpub.record.load import Load
 from sparkpub.record.record import (
     Architecture,
@@ -390,11 +391,14 @@ class Run:
         return found
 
     def _noted(self, answer: Answer, status: Status) -> list[Event]:
-        """As notes what is doubtful in the figures (of a run that failed its reason says so already), and what the
-        model said before it was timed."""
+        """As notes what is doubtful in the figures (of a run that failed its reason says so already), what the model
+        said before it was timed, and where another model ran than the one asked for."""
         texts = [*answer.problems, *answer.notes] if status == "ok" else []
         if self.server is not None and self.server.answer is not None:
             texts.append(f"{server_pages.ANSWERED}{self.server.answer}")
+        asked = self.fields["requested"]
+        for odd in contradictions(asked, answer.observed, answer.metrics):
+            texts.append(f"observed identity is not the requested one: {odd}")
         return [Event(at_seconds=None, kind="note", text=text) for text in texts]
 
     @property

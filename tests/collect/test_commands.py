@@ -60,7 +60,7 @@ def test_plan_prints_order_state_and_estimate_and_starts_nothing(
     assert [item["state"] for item in document["runs"]] == ["done", "missing"]
     assert document["estimate_seconds"] >= 0
     text = sparkpub("plan", matrix_file, "--data", tmp_path).stdout
-    assert "m/native/w  iteration 2  missing" in text
+    assert "m/native/w  iteration 2  to do" in text
     assert "2 runs, 1 to do" in text
 
 

@@ -110,6 +110,12 @@ def test_an_engine_that_ignores_the_model_path_is_found_out(
     }
     assert suspects(data) == of_model(data, "large")
     assert len(of_model(data, "large")) == 1
+    for record in records(data):
+        noted = any(
+            "observed identity is not the requested one" in event.text
+            for event in record.events
+        )
+        assert noted is (record.model == "large")
 
 
 def test_an_engine_that_loads_what_was_asked_for_is_not_accused(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from sparkpub.plan.workloads import WORKLOADS, parser_of
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
+from sparkpub.tools.asked import as_key
 from sparkpub.tools.language import TABLE, of_tools, read_mapping
 
 IMPORTERS = tuple(of_tools())
@@ -66,8 +67,12 @@ def import_results(
     outcome = ImportOutcome(preview)
     for of, items in campaigns:
         write(items, data, of, outcome, originals=originals)
+    known = ", ".join(catalogue.machines())
+    if given.machine is not None and as_key(given.machine) not in catalogue.machines():
+        given.say(
+            f"nothing is known of a machine {given.machine!r}, such as its memory and bandwidth (known: {known})"
+        )
     if outcome.machineless:
-        known = ", ".join(catalogue.machines())
         given.say(
             f"{outcome.machineless:,} runs do not name the machine: add --machine ({known})"
         )
