@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -483,6 +483,12 @@ def test_two_speeds_stand_side_by_side_with_their_difference(site: Host) -> None
         == page.locator(".sp-compared").inner_text()
     )
     assert visit.errors == []
+    # Where requests arrive at a rate, throughput follows the rate and is not compared.
+    arriving = next(row["id"] for row in rows if row["rate"] is not None)
+    page = site.open(f"compare/?{urlencode({'of': arriving})}").page
+    page.wait_for_selector(".sp-compared tbody tr")
+    heads = page.locator(".sp-compared tbody th").all_inner_texts()
+    assert heads == ["First token (ms)", "Runs"]
 
 
 # ---- Runs -----------------------------------------------------------------------------------------------------------

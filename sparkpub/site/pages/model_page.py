@@ -89,6 +89,21 @@ def versions_figure(publication: Publication, model: ModelPage) -> Figure | None
     return curves.versions_of_model(model.name, lines, publication.names)
 
 
+def _to_compare(speeds: Sequence[Speed]) -> Speed | None:
+    """With what a comparison begins: the fastest for the fewest users. Where requests arrive at a rate, throughput
+    follows the rate and ranks nothing."""
+    known = [
+        speed
+        for speed in speeds
+        if not speed.doubts and speed.load.request_rate is None
+    ]
+    return min(
+        known,
+        key=lambda speed: (speed.load.at_once or 1, -(speed.mean(GENERATION) or 0)),
+        default=None,
+    )
+
+
 def context(
     publication: Publication, model: ModelPage, chart: str, versions_chart: str
 ) -> dict[str, Any]:
@@ -98,7 +113,7 @@ def context(
     for speed in model.speeds:
         doubts.setdefault(speed.campaign, []).extend(speed.doubts)
     lines = [line for line in publication.progress if line.first.model == model.name]
-    compared = max(model.speeds, key=lambda speed: speed.mean(GENERATION) or 0)
+    compared = _to_compare(model.speeds)
     return {
         **entry(model),
         "answers": [
@@ -119,7 +134,7 @@ def context(
             _recipe(name, speeds)
             for name, speeds in zip(names.values(), model.setups.values(), strict=True)
         ],
-        "compared": "" if compared.doubts else identity(compared),
+        "compared": "" if compared is None else identity(compared),
         "costs": _costs(model, names),
         "prices": {"kwh": KWH_PRICE, "machine": MACHINE_PRICE, "years": YEARS},
         "accuracy": list(_accuracy(publication, model)),

@@ -9,6 +9,8 @@ const FIGURES = {
   ttft: 'First token (ms)',
   prompt: 'Prompt (tok/s)',
 };
+// Where requests arrive at a rate, throughput follows the rate, so that only how long they wait is compared.
+const OF_ARRIVALS = ['ttft'];
 const NONE = '–';
 
 /** A difference for a reader, with its sign. */
@@ -54,14 +56,16 @@ function table(rows, root) {
     heads.rows[0].cells[index + 1].replaceChildren(link, make('small', {textContent: `${row.recipe}; ${row.load}`}));
   }
   const line = (name, cells) => make('tr', {}, make('th', {scope: 'row', textContent: name}), ...cells);
+  const arrive = rows.some((row) => row.rate !== null);
   const lines = Object.entries(FIGURES)
-    .filter(([name]) => rows.some((row) => row[name] !== null))
+    .filter(([name]) => rows.some((row) => row[name] !== null) && (!arrive || OF_ARRIVALS.includes(name)))
     .map(([name, label]) => line(label, rows.map((row) => cell(name, row, rows[0]))));
   lines.push(line('Runs', rows.map((row) => make('td', {textContent: row.runs}))));
   const isOne = new Set(rows.map((row) => row.campaign)).size === 1;
   const alone = rows.some((row) => row.runs < 2);
   const verdict = alone ? 'One run each: no verdict.' : isOne ? 'The verdicts of their campaign are below.' : 'Different campaigns: no verdict.';
-  const caption = make('caption', {textContent: `Differences are from the first. ${verdict}`});
+  const why = arrive ? ' Requests arrive at a rate, which throughput follows: compare how long they wait.' : '';
+  const caption = make('caption', {textContent: `Differences are from the first. ${verdict}${why}`});
   return make('table', {className: 'sp-table sp-compared'}, caption, heads, make('tbody', {}, ...lines));
 }
 
@@ -72,7 +76,7 @@ export async function start(form) {
   const query = new URLSearchParams(location.search).getAll('of');
   const asked = query.map((id) => rows.find((row) => row.id === id));
   // What nobody chose is the first model in another format, so that the page begins with a difference.
-  const one = asked[0] ?? rows[0];
+  const one = asked[0] ?? rows.find((row) => row.rate === null) ?? rows[0];
   const other = rows.find((row) => row.model === one.model && row.load === one.load && row !== one);
   const wanted = [one, asked[1] ?? other, asked[2]];
   sides.at(-1).dataset.optional = 'true';
