@@ -124,7 +124,6 @@ class Drafts:
             self._counts[key, environment, workload] += 1
             iteration = self._counts[key, environment, workload]
         notes = (*answer.problems, *answer.notes, *notes, *of_size)
-        code = said.number("exit_code")
         return Draft(
             source=source,
             tool=mapping.tool,
@@ -146,7 +145,7 @@ class Drafts:
                 "phases": phases,
                 "status": status,
                 "status_reason": reason,
-                "exit_code": None if code is None else int(code),
+                "exit_code": _exit_code(said),
             },
             files=_files(files, beside, telemetry),
             originals=tuple(self._originals(files, beside, telemetry)),
@@ -267,9 +266,9 @@ def _status(
     found: ReportReading, answer: Answer, said: SaidOfRun, missing: str
 ) -> tuple[Status, str | None]:
     """The status of a run, and why it is none that counts. Raises UnplacedError for a word that is no status."""
-    code, word = said.number("exit_code"), said.text("status") or "ok"
+    code, word = _exit_code(said), said.text("status") or "ok"
     if code:
-        return "failed", f"exit status {code:g}"
+        return "failed", f"exit status {code}"
     if word not in get_args(Status):
         known = ", ".join(get_args(Status))
         raise UnplacedError(f"status is {word[:60]!r}; write one of {known}")
@@ -280,6 +279,12 @@ def _status(
     if missing or not answer.complete:
         return "invalid", missing or "; ".join(answer.problems)
     return "ok", None
+
+
+def _exit_code(said: SaidOfRun) -> int | None:
+    """Below zero where a signal ended the tool."""
+    code = reading.number(at(said.document, said.mapping.run.exit_code))
+    return None if code is None else int(code)
 
 
 def _sizes(
