@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from sparkpub.site import starter
+from tests.record.test_repository import plant
 from tests.review.test_changes import a_folder
 
 ROOT = Path(__file__).parent.parent
@@ -302,3 +303,37 @@ def test_a_pull_request_with_a_damaged_record_fails_beside_its_file(
     assert done["Summarise what changes"].returncode == 0
     assert "'tok/h'" in (workspace / "summary.md").read_text().replace("\\", "")
     assert done["Build the site, strictly"].returncode != 0
+
+
+def test_a_data_folder_that_git_takes_for_a_repository_is_told_and_not_obeyed(
+    workspace: Path,
+) -> None:
+    change = workspace / "change"
+    subprocess.run(["git", "init", "-q", change], check=True)
+    ran = plant(change / "data/comprehensive")
+    check = run_steps(workspace)["Check records and pages"]
+    assert check.returncode == 1
+    assert "title=foreign-file" in check.stdout
+    # Where somebody calls git there, as a step of one's own may do, the workflow's settings hold.
+    status = ["git", "-C", change / "data/comprehensive/c", "status"]
+    subprocess.run(status, env=os.environ | settings_of_git(), check=False)
+    assert not ran.exists()
+
+
+def test_a_post_cannot_reach_python_nor_the_runner(workspace: Path) -> None:
+    """A template is refused where it leaves its sandbox, and what a page makes of it is no command of the runner."""
+    post = workspace / "change/site_src/blog/posts/first.md"
+    front = "date: 2026-11-20\nslug: first\ntitle: A post"
+    text = '{{ "".__class__.__mro__[1].__subclasses__() }}\n\n::error::x\n\n##[error]y'
+    post.write_text(f"---\n{front}\n---\n\n# A post\n\n{text}\n")
+    done = run_steps(workspace)
+    check = done["Check records and pages"]
+    assert check.returncode != 0
+    assert "##[" not in check.stderr
+    assert all(line.startswith("| ") for line in check.stderr.splitlines())
+    page = done["Build the site, strictly"]
+    assert page.returncode != 0
+    first, *_, last = page.stdout.splitlines()
+    word = first.removeprefix("::stop-commands::")
+    assert re.fullmatch(r"[0-9a-f]{32}", word)
+    assert last == f"::{word}::"

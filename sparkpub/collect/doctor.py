@@ -49,7 +49,8 @@ class Diagnosis:
 
 def _either(good: bool, name: str, detail: str, remedy: str) -> Diagnosis:
     """A diagnosis with a remedy only where it is not good."""
-    return Diagnosis(name, "ok" if good else "warning", detail, "" if good else remedy)
+    state: Readiness = "ok" if good else "warning"
+    return Diagnosis(name, state, detail, "" if good else remedy)
 
 
 def examine(

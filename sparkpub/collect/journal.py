@@ -11,6 +11,7 @@ What is private is replaced once: when log and outputs are sealed, by the collec
 import json
 import os
 import re
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -127,17 +128,22 @@ def _without_record(folder: Path) -> Record | None:
 
 
 class Kept:
-    """What somebody prints, in a file as it comes, up to `MOST` bytes. One thread writes."""
+    """What somebody prints, in a file as it comes, up to `MOST` bytes. One thread writes, and another may close it
+    meanwhile: a server prints on."""
 
     def __init__(self, path: Path) -> None:
         self.problem: str | None = None
         """Why the file could not be written to its end, in words."""
         self._file = path.open("wb", buffering=0)
+        self._turn = threading.Lock()
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes; what comes after the end is not the run's."""
-        if self._file.closed:
-            return
+        with self._turn:
+            if not self._file.closed:
+                self._take(chunk)
+
+    def _take(self, chunk: bytes) -> None:
         if self._file.tell() + len(chunk) > MOST:
             self.problem = f"it is longer than {MOST >> 20} MiB"
         # A disk that is full ends the file and not the thread that reads the output: the command would block on a pipe
@@ -150,7 +156,7 @@ class Kept:
 
     def close(self) -> None:
         """Take nothing more. Safe to call twice."""
-        with suppress(OSError):
+        with self._turn, suppress(OSError):
             self._file.close()
 
 
@@ -227,7 +233,11 @@ def seal(
         most = CAP // len(printed)
         logs = [_output(place, name, redactor, most) or (b"", 0) for name in printed]
         path = folder / f"{stem}.log"
-        content = b"".join(content for content, _ in logs)
+        content = b""
+        for said, _ in logs:
+            if content and not content.endswith(b"\n"):
+                content += b"\n"  # what the command prints begins a line of its own
+            content += said
         write_atomic(path, content)
         sealed.add("log", path, sum(cut for _, cut in logs))
         sealed.content["log"] = content

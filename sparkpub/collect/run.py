@@ -55,7 +55,7 @@ from sparkpub.record.record import (
     Status,
     stem_of,
 )
-from sparkpub.record.store import Stored, readable
+from sparkpub.record.store import Stored, refuse_unreadable
 from sparkpub.record.telemetry import Telemetry
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Run:
     def _validated(self) -> Record:
         document = without_private(to_jsonable_python(self.fields), self.redactor)
         record = with_load(Record.model_validate(document, strict=False), self.load)
-        readable(record, self.station.folder / f"{record.stem}.json")
+        refuse_unreadable(record, self.station.folder / f"{record.stem}.json")
         return record
 
     def follow(self) -> None:

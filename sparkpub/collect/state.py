@@ -58,6 +58,6 @@ def current() -> dict[str, Any] | None:
     from sparkpub.collect.machine.processes import lives  # noqa: PLC0415 - it asks for the folder
 
     note: dict[str, Any] | None = read(NOTE)
-    if note is None or not lives(note.pop("owner")):
+    if note is None or not lives(note.pop("owner", "")):
         return None
     return note

@@ -62,7 +62,7 @@ class Server(Declared):
     - Before a run its command is filled in. A server that runs with this command in this environment is used again; any
       other is stopped first. It is ready when `health` answers with status 200.
     - The log of each run begins with what the server printed until then, so that every run proves which model was
-      loaded; what server and client print during the run follows, merged.
+      loaded; what it prints during the run follows, and then what the client prints.
     - The first run served has the time from launch to health as its metric `server_start_seconds`. Each run names its
       server start in `observed.settings["server"]`.
     - The client of a run is the workload's own command in the same environment. Where that is a container, the client

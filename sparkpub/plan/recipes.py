@@ -278,9 +278,9 @@ def _executor(recipe: Recipe) -> tuple[dict[str, Any], list[str]]:
     if "shm_size" in found:  # Docker takes `10gb`, and the matrix `10g`
         found["shm_size"] = str(found["shm_size"]).lower().removesuffix("b")
     # `memlock=-1:-1`: soft and hard limit are one here.
-    listed = " ".join(map(str, config.pop("ulimit", None) or ()))
-    limits = re.findall(r"(\w+)=(-?\d+)", listed)
-    if limits:
+    if isinstance(config.get("ulimit"), list):
+        listed = " ".join(map(str, config.pop("ulimit")))
+        limits = re.findall(r"(\w+)=(-?\d+)", listed)
         found["ulimits"] = {name: int(limit) for name, limit in limits}
     return found, sorted(config.keys() - {"auto_remove", "restart_policy"})
 

@@ -1,7 +1,7 @@
 """Metrics that follow from others of the same run, and that no record holds: worked out wherever runs are read.
 
 `derived(record)` gives their values by name; what they are stands in metrics.toml. Whoever describes or compares runs
-asks `values_of` and `value_of`, which treat them like those that the record holds.
+asks `values_of`, which treats them like those that the record holds.
 """
 
 from sparkpub.record.record import Record
@@ -21,13 +21,6 @@ def values_of(record: Record) -> dict[str, float]:
         if metric.value is not None
     }
     return held | derived(record)
-
-
-def value_of(record: Record, name: str) -> float | None:
-    """One of these values; None where it is not known."""
-    if name in record.metrics or name not in DERIVED:
-        return record.value(name)
-    return derived(record).get(name)
 
 
 def derived(record: Record) -> dict[str, float]:

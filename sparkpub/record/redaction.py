@@ -30,8 +30,8 @@ _PATTERNS = frozenset(("regex", "measured_from", "json"))
 """Options that are matched against what a tool says: with a placeholder they would match something else."""
 _REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 """A variable in place of a secret."""
-_MEASURE = re.compile(r"[A-Za-z]*[\d.,]+[A-Za-z]*")
-"""What sizes, states and models are called: `60g`, `P0`, `h200`."""
+_MEASURE = re.compile(r"[A-Za-z]*[\d.,]+[A-Za-z]*|[\d,-]+")
+"""What sizes, states, models and processors are called: `60g`, `P0`, `h200`, `0-9`."""
 ALLOWED = re.compile(
     r"CUDA_.*|NVIDIA_.*|NCCL_.*|TORCH.*|PYTORCH_.*|TRTLLM_.*|TLLM_.*|TRT_.*|VLLM_.*|GGML_.*|LLAMA_.*|HF_HUB_OFFLINE|"
     r"SGLANG_.*|SGL_.*|FLASHINFER_.*|TRITON_.*|CUBLAS_.*|CUDNN_.*|OLLAMA_.*|"

@@ -163,11 +163,9 @@ def read_record(path: Path) -> Stored:
     return Stored(record, path)
 
 
-def readable(record: Record, path: Path) -> bytes:
-    """The text of a record for its file, read again. Raises RecordError where nobody could read it there."""
-    data = to_json(record).encode()
-    _validated(Record, _read_json(path, data)[1], path)
-    return data
+def refuse_unreadable(record: Record, path: Path) -> None:
+    """Raise RecordError for a record that nobody could read from its file."""
+    _validated(Record, _read_json(path, to_json(record).encode())[1], path)
 
 
 def read_campaign(folder: Path) -> Campaign:

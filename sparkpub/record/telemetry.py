@@ -43,21 +43,9 @@ THROTTLES = {
 """NVML's clock event reasons that slow a GPU under load; idle, application clocks and display do not count."""
 
 LOAD_PERCENT = 50.0
-"""GPU utilisation from which a sample counts as under load: for the collector while a run is on, and for the checks."""
+"""GPU utilisation from which a sample counts as under load: for the checks and the means over busy samples."""
 LEAK_GIB = 0.5
 """Less is no leak, neither growing in a run nor left behind after it: an idle machine moves by less."""
-SLOW_CLOCK_SHARE = 0.5
-"""An SM clock under load below this share of what is possible is stuck. A DGX Spark with a badly negotiated power
-supply runs at 500 to 850 of some 2,400 MHz."""
-
-
-def clock_is_stuck(clock_mhz: float | None, limit_mhz: float | None) -> bool:
-    """Whether an SM clock under load is far below what is possible; False where one of them is not known."""
-    return (
-        clock_mhz is not None
-        and limit_mhz is not None
-        and clock_mhz < SLOW_CLOCK_SHARE * limit_mhz
-    )
 
 
 TEXT_COLUMNS = frozenset({"gpu_performance_state", "gpu_throttle_reasons"})

@@ -183,16 +183,32 @@ def test_every_form_is_refused_in_a_matrix(form: str) -> None:
         public(a_matrix(workloads={"w": a_command(text)}))
 
 
+def _table_of_llama_bench(texts: list[str]) -> str:
+    return "\n".join([*texts, (IMPORTS / "llama-bench/multi.md").read_text()])
+
+
+def _report_of_vllm_bench(texts: list[str]) -> str:
+    report = json.loads((IMPORTS / "vllm-bench/serve-c4.json").read_text())
+    return json.dumps(report | {"endpoint": texts, "notes": texts})
+
+
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
-def test_an_import_keeps_no_secret(coding: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name", "made"),
+    [
+        ("llama-bench", "r.md", _table_of_llama_bench),
+        ("vllm-bench", "r.json", _report_of_vllm_bench),
+    ],
+)
+def test_an_import_keeps_no_secret(
+    kind: str, name: str, made: Callable[[list[str]], str], coding: str, tmp_path: Path
+) -> None:
     texts = [item.text for item in every_form(3).values()]
-    table = (IMPORTS / "llama-bench/multi.md").read_text()
-    content = "\n".join([*texts, table]).encode(coding)
-    (tmp_path / "r.md").write_bytes(content)
+    (tmp_path / name).write_bytes(made(texts).encode(coding))
     about = tmp_path / "about.yaml"
     about.write_text(json.dumps({"title": texts[0], "note": "; ".join(texts[:20])}))
     given = Given("c", about=read_about(about), environment="native", model="m")
-    outcome = import_results("llama-bench", tmp_path / "r.md", tmp_path / "data", given)
+    outcome = import_results(kind, tmp_path / name, tmp_path / "data", given)
     assert outcome.imported
     assert seen_below(tmp_path / "data", every_form(3)) == {}
 

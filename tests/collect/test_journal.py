@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -281,11 +283,35 @@ def test_a_log_ends_where_it_could_not_be_written_and_the_command_is_read_on(
     assert (tmp_path / "log").stat().st_size == 2 << 20
 
 
+def test_a_log_is_closed_while_somebody_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server prints on after a run: a thread that died of it would let the server wait on a full pipe."""
+    died: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    for _ in range(200):
+        log, over = journal.Kept(tmp_path / "log"), threading.Event()
+        writing = threading.Thread(target=printing, args=(log, over))
+        writing.start()
+        log.close()
+        over.set()
+        writing.join()
+    sys.setswitchinterval(interval)
+    assert died == []
+
+
+def printing(log: journal.Kept, over: threading.Event) -> None:
+    while not over.is_set():
+        log.write(b"INFO ready\n")
+
+
 def test_what_the_server_printed_stands_before_what_the_command_did(
     folder: Path,
 ) -> None:
     place = begun(folder)
-    (place / journal.SERVER_LOG).write_text("ready\n")
+    (place / journal.SERVER_LOG).write_text("ready")
     (place / journal.LOG).write_text("rate 5\n")
     done = journal.seal(place, folder, "stem", {}, Redactor())
     assert done.content["log"] == b"ready\nrate 5\n"

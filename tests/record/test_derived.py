@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record.derived import DERIVED, derived, value_of, values_of
+from sparkpub.record.derived import DERIVED, derived, values_of
 from sparkpub.record.record import Observed, Phase, Record
 from tests.building import a_record
 
@@ -35,12 +35,8 @@ def test_tokens_and_energy_of_the_measured_phase_give_each_other() -> None:
 def test_what_is_derived_is_asked_for_like_what_is_held() -> None:
     run = a_run()
     assert values_of(run) == ENERGY | derived(run)
-    assert value_of(run, "output_tokens_per_joule") == 4.0
-    assert value_of(run, "gpu_energy_joule") == 2048.0
-    assert value_of(run, "ttft_p50_ms") is None
     # A tool's own figure goes before ours.
     own = a_run(ENERGY | {"output_tokens_per_joule": 5.0})
-    assert value_of(own, "output_tokens_per_joule") == 5.0
     assert values_of(own)["output_tokens_per_joule"] == 5.0
 
 

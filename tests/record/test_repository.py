@@ -118,3 +118,12 @@ def test_a_repository_of_another_user_is_refused_unless_the_user_trusts_it(
     with (tmp_path / "gitconfig").open("a") as config:
         config.write(f"[safe]\ndirectory = {owners}\n")
     assert repository.root(owners / "data") == owners
+
+
+def test_a_hook_that_calls_us_does_not_name_the_repository(
+    owners: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git names its own in variables to the programs that it calls."""
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "no-index"))
+    assert repository.told(owners, "ls-files", "data/c/campaign.json")

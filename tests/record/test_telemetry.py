@@ -1,8 +1,6 @@
 """Telemetry: an empty cell is no zero, and a torn line is no sample."""
 
-import pytest
-
-from sparkpub.record.telemetry import clock_is_stuck, parse
+from sparkpub.record.telemetry import parse
 
 
 def test_missing_is_not_zero_and_the_reason_is_kept() -> None:
@@ -22,21 +20,6 @@ def test_a_torn_line_is_dropped() -> None:
 def test_what_is_no_number_is_none_and_the_others_stay() -> None:
     telemetry = parse("elapsed_seconds,cpu_percent\n0.0,1.5\n1.0,n/a\n2.0,")
     assert telemetry.numbers("cpu_percent") == (1.5, None, None)
-
-
-@pytest.mark.parametrize(
-    ("clock", "limit", "stuck"),
-    [
-        (1199.0, 2400.0, True),
-        (1200.0, 2400.0, False),
-        (None, 2400.0, False),
-        (850.0, None, False),
-    ],
-)
-def test_a_clock_below_half_of_what_is_possible_is_stuck(
-    clock: float | None, limit: float | None, stuck: bool
-) -> None:
-    assert clock_is_stuck(clock, limit) is stuck
 
 
 def test_samples_are_timed_where_both_the_time_and_the_value_are_there() -> None:

@@ -109,7 +109,7 @@ class Docker(Environment):
             container = client.containers.create(
                 image.id, list(argv), **create_arguments(options, launch, variables)
             )
-            undo.callback(_removed, container)
+            undo.callback(_removed, client, container)
             workdir.share(launch.workdir)
             run = DockerRun(client, container, launch, argv, options.image)
             undo.pop_all()
@@ -206,7 +206,7 @@ class DockerRun:
 
     def close(self) -> None:
         """Remove the container. Safe to call twice."""
-        _removed(self._container)
+        _removed(self._client, self._container)
         self._client.close()
 
     def _inspected(self) -> Exit:
@@ -257,8 +257,9 @@ def _engine(
         yield client
 
 
-def _removed(container: "DockerContainer") -> None:
+def _removed(client: "DockerClient", container: "DockerContainer") -> None:
     """Leave nothing of a container; safe to call twice."""
+    client.api.timeout = ANSWER_SECONDS  # it may take longer to create one
     with suppress(*_failures()):
         container.remove(force=True, v=True)
 

@@ -63,6 +63,11 @@ class FoundRun:
     mapping: ResultMapping
     shape: ReportShape
 
+    def document(self, beside: Beside) -> Document:
+        """Where its values are looked for, with what lies beside the file."""
+        more = self.shape.beside(beside.told, beside.log or beside.log_of_call)
+        return {**more, **self.said, "noted": beside.notes}
+
     def files(self, file: ResultFile) -> Mapping[str, bytes]:
         """Its evidence by role; a file that holds nothing else is kept as it is."""
         if self.shaped.files is not None:
@@ -90,69 +95,62 @@ class Drafts:
 
     def draft(self, source: str, run: FoundRun, beside: Beside) -> Draft | Left:
         """The draft of a run. Raises UnplacedError for one that cannot be placed, and ValidationError."""
-        mapping, shape = run.mapping, run.shape
-        given, file, files = self._given, beside.file, run.files(beside.file)
+        mapping, given = run.mapping, self._given
+        file, files = beside.file, run.files(beside.file)
         is_table = mapping.tool == TABLE
         first = self._kept.setdefault(files.get("report", b""), source)
         if is_table and first != source:
             remedy = "for runs of their own, add repeats: true to the mapping"
             return Left(source, f"the same as {first}; {remedy}", refused=False)
-        more = shape.beside(beside.told, beside.log or beside.log_of_call)
-        document = {**more, **run.said, "noted": beside.notes}
+        document = run.document(beside)
         said = SaidOfRun(mapping, document)
-        of_figures = "published" if is_table else shape.source
+        of_figures = "published" if is_table else run.shape.source
         found = ReportReading(mapping, document, of_figures)
         if is_table:
             _refuse_cells(found.metrics)
-        answer = _answer(found, files, beside)
-        load = asked(mapping, document)
-        key, name = _names(said, run.shaped, beside.facts, given)
-        if key is None:
+        answer, load = _answer(found, files, beside), asked(mapping, document)
+        model, name = _names(said, run.shaped, beside.facts, given)
+        if model is None:
             raise UnplacedError(NAMELESS)
-        load_name, notes = self._load_name(said, load, beside)
+        load_name, of_load = self._load_name(said, load, beside)
         sizes = _sizes(mapping, document, load, answer)
-        workload, of_size = self._workload(key, load_name, sizes)
+        workload, of_size = self._workload(model, load_name, sizes)
+        environment = said.text("environment") or given.environment
         started = _started(said)
         telemetry = _telemetry(started, answer, beside)
-        phases = _phases(answer) if telemetry.content else ()
-        status, reason = _status(found, answer, said, run.shaped.missing)
-        is_of_it = beside.facts.is_of(said.text("model_id") or said.text("model"))
-        facts = said.facts(beside.facts if is_of_it else Facts())
-        environment = said.text("environment") or given.environment
-        iteration = reading.positive_int(said.text("iteration"))
-        if is_table and iteration is None:
-            self._counts[key, environment, workload] += 1
-            iteration = self._counts[key, environment, workload]
-        notes = (*answer.problems, *answer.notes, *notes, *of_size)
-        code = said.number("exit_code")
+        facts = _facts(said, beside)
+        measured = _measured(found, answer, said, run.shaped.missing, telemetry)
+        notes = (*answer.problems, *answer.notes, *of_load, *of_size)
+        if measured["status_reason"]:
+            notes = ()  # it says so already
         return Draft(
             source=source,
             tool=mapping.tool,
-            model=key,
+            model=model,
             model_id=name,
             model_path=said.text("model_path"),
             environment=environment and as_key(environment),
             workload=workload,
-            iteration=iteration,
+            iteration=self._iteration(said, model, environment, workload),
             started=started or file.modified,
             asked={"type": mapping.reads or mapping.tool, **load.options},
             fits=load.fits,
             facts=facts,
             observed=said.observed(facts, name, answer.observed),
-            measured={
-                "metrics": {**answer.metrics, **_sampled(telemetry.content, phases)},
-                "samples": dict(answer.samples),
-                "spreads": found.figures.spreads,
-                "phases": phases,
-                "status": status,
-                "status_reason": reason,
-                "exit_code": None if code is None else int(code),
-            },
+            measured=measured,
             files=_files(files, beside, telemetry),
             originals=tuple(self._originals(files, beside, telemetry)),
             unavailable=_missing(started, telemetry, beside),
-            notes=(*(() if reason else notes), *_noted(beside)),
+            notes=(*notes, *_noted(beside)),
         )
+
+    def _iteration(self, said: SaidOfRun, *cell: str | None) -> int | None:
+        """As the run says; the rows of a table that do not are numbered in their order."""
+        number = reading.positive_int(said.text("iteration"))
+        if number is None and said.mapping.tool == TABLE:
+            self._counts[cell] += 1
+            number = self._counts[cell]
+        return number
 
     def _originals(
         self, own: Mapping[str, bytes], beside: Beside, telemetry: TelemetryBeside
@@ -267,9 +265,9 @@ def _status(
     found: ReportReading, answer: Answer, said: SaidOfRun, missing: str
 ) -> tuple[Status, str | None]:
     """The status of a run, and why it is none that counts. Raises UnplacedError for a word that is no status."""
-    code, word = said.number("exit_code"), said.text("status") or "ok"
+    code, word = _exit_code(said), said.text("status") or "ok"
     if code:
-        return "failed", f"exit status {code:g}"
+        return "failed", f"exit status {code}"
     if word not in get_args(Status):
         known = ", ".join(get_args(Status))
         raise UnplacedError(f"status is {word[:60]!r}; write one of {known}")
@@ -280,6 +278,39 @@ def _status(
     if missing or not answer.complete:
         return "invalid", missing or "; ".join(answer.problems)
     return "ok", None
+
+
+def _exit_code(said: SaidOfRun) -> int | None:
+    """Below zero where a signal ended the tool."""
+    code = reading.number(at(said.document, said.mapping.run.exit_code))
+    return None if code is None else int(code)
+
+
+def _measured(
+    found: ReportReading,
+    answer: Answer,
+    said: SaidOfRun,
+    missing: str,
+    telemetry: TelemetryBeside,
+) -> dict[str, Any]:
+    """The fields of the record that are as they are. Raises UnplacedError for a word that is no status."""
+    phases = _phases(answer) if telemetry.content else ()
+    status, reason = _status(found, answer, said, missing)
+    return {
+        "metrics": {**answer.metrics, **_sampled(telemetry.content, phases)},
+        "samples": dict(answer.samples),
+        "spreads": found.figures.spreads,
+        "phases": phases,
+        "status": status,
+        "status_reason": reason,
+        "exit_code": _exit_code(said),
+    }
+
+
+def _facts(said: SaidOfRun, beside: Beside) -> Facts:
+    """What is said of server and machine; what lies beside the file counts where it is about the run's model."""
+    is_of_it = beside.facts.is_of(said.text("model_id") or said.text("model"))
+    return said.facts(beside.facts if is_of_it else Facts())
 
 
 def _sizes(

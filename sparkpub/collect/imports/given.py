@@ -92,14 +92,6 @@ class Given:
         return replace(self, campaign=part.campaign, about=about)
 
     @property
-    def workload_key(self) -> str:
-        """As given, else the matrix's only one, else `throughput`."""
-        if self.workload is not None:
-            return self.workload
-        only = list(self.matrix.workloads) if self.matrix else []
-        return only[0] if len(only) == 1 else "throughput"
-
-    @property
     def layouts(self) -> tuple[NotesLayout, ...]:
         """Where facts may lie: as people describe it, else as it is often seen."""
         layout = self.about.layout

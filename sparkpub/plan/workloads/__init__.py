@@ -17,7 +17,7 @@ from sparkpub.plan.workloads import (
     withdrawn,
 )
 from sparkpub.plan.workloads.base import Parse, Workload
-from sparkpub.tools.language import of_tools
+from sparkpub.tools.language import TABLE, of_tools
 
 WorkloadOptions = Annotated[
     command.CommandOptions
@@ -78,6 +78,6 @@ def parser_of(kind: str) -> Parse | None:
     """What reads the evidence of a workload, or of an import by the tool that made it; None for any other."""
     if kind in WORKLOADS:
         return WORKLOADS[kind].parse
-    if kind in of_tools():
+    if kind in of_tools() and kind != TABLE:
         return lambda log, files, _: clients.answer_of((kind,), log, files)
     return None

@@ -34,7 +34,7 @@ def from_config(
     config: Mapping[str, Any], source: Literal["config.json", "matrix"]
 ) -> Architecture:
     """What a transformers config says. Bytes assume the config's own dtype, bfloat16 where it names none, and
-    stay null for a quantisation other than MXFP4, whose layout no config describes completely.
+    stay null for a quantisation, whose layout no config describes completely.
 
     Raises WorkloadError for a config whose values no model has.
     """
@@ -188,9 +188,10 @@ def _counted(text: Mapping[str, Any], size: int | None) -> dict[str, Any]:
         hidden, layers = text["hidden_size"], text["num_hidden_layers"]
         heads, inner = text["num_attention_heads"], text["intermediate_size"]
         embedding = text["vocab_size"] * hidden
-        sparse, width = 0, 0
+        sparse, width, chosen = 0, 0, 0
         if family == "qwen3_moe":
             sparse, width = _sparse_layers(text), text["moe_intermediate_size"]
+            chosen = text["num_experts_per_tok"]
     except KeyError:
         return {}
     head = _head_dim(text) or 0
@@ -200,7 +201,7 @@ def _counted(text: Mapping[str, Any], size: int | None) -> dict[str, Any]:
         attention += queries + 2 * keys + hidden
     elif family == "qwen2":
         attention += queries + 2 * keys
-    elif family.startswith("qwen3"):
+    if family.startswith("qwen3"):
         attention += 2 * head  # norms of queries and keys
     plain = 3 * hidden * inner
     if text.get("mlp_bias"):
@@ -213,7 +214,7 @@ def _counted(text: Mapping[str, Any], size: int | None) -> dict[str, Any]:
     total = read + experts + (0 if tied else embedding)
     found: dict[str, Any] = {"parameters": total}
     if experts:
-        routed = experts * text["num_experts_per_tok"] / count
+        routed = experts * chosen / count
         found["active_parameters"] = read + round(routed)
     if size is not None:
         found["dense_bytes_per_step"] = read * size

@@ -19,7 +19,7 @@ from sparkpub.record import patterns
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared, MetricName, MetricValue, Title, Unit
 from sparkpub.tools import reading
-from sparkpub.tools.language import of_tools
+from sparkpub.tools.language import TABLE, of_tools
 from sparkpub.tools.where import at
 
 FileRole = Literal["report", "requests", "iterations", "output"]
@@ -122,8 +122,9 @@ class CommandOptions(ClientOptions):
     def _fits(self) -> Self:
         if self.reads is None and not self.metrics:
             raise ValueError("give reads or metrics")
-        if self.reads is not None and self.reads not in of_tools():
-            raise ValueError(f"reads names one of {', '.join(of_tools())}")
+        tools = [tool for tool in of_tools() if tool != TABLE]
+        if self.reads not in (None, *tools):
+            raise ValueError(f"reads names one of {', '.join(tools)}")
         if self.reads is not None and "report" not in self.outputs:
             raise ValueError("reads needs outputs: {report: the file's name}")
         if self.url is not None and "output" in self.outputs:

@@ -7,7 +7,6 @@ from pydantic import ConfigDict
 
 from sparkpub.plan.workloads import clients
 from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase
-from sparkpub.record.errors import WorkloadError
 
 _INSTEAD = {
     "generate": "use vllm-bench, llama-bench or llama-benchy",
@@ -57,11 +56,8 @@ class OpenaiEndpointOptions(WithdrawnOptions):
 
 def command(case: RunCase, options: GenerateOptions | OpenaiEndpointOptions) -> Command:
     """There is none. Raises WorkloadError with what to write instead."""
-    raise WorkloadError(
-        f"{options.type} is no longer run; its records stay readable",
-        where=f"workloads.{case.workload_key}",
-        remedy=_INSTEAD[options.type],
-    )
+    what = f"{options.type} is no longer run; its records stay readable"
+    raise case.refusal(what, _INSTEAD[options.type])
 
 
 def parse_endpoint(

@@ -82,7 +82,7 @@ def folder_of_runs(folder: Path) -> Path:
     logs = ("1.1-streaming", "1.3-noisy", "measured-no-report", "out-of-memory")
     for number, log in enumerate(logs, 1):
         said = {"iteration": number, "timestamp": f"20251108_19515{number}"}
-        metadata = json.dumps(facts | said | {"exit_code": int(number == 4)})
+        metadata = json.dumps(facts | said | {"exit_code": -9 * (number == 4)})
         stem = f"native_gpt120b_iter{number}_20251108_2{number}0000"
         cut = 30 if number == 2 else len(metadata)
         (folder / f"{stem}_metadata.json").write_text(metadata[:cut])
@@ -118,7 +118,7 @@ def test_a_folder_of_runs(kind: str | None, tmp_path: Path) -> None:
     assert records[2].started.value == "2025-11-08T22:00:00"
     assert any("damaged" in event.text for event in records[2].events)
     assert "measured but no report" in (records[3].status_reason or "")
-    assert (records[4].exit_code, records[4].status_reason) == (1, "exit status 1")
+    assert (records[4].exit_code, records[4].status_reason) == (-9, "exit status -9")
     log = first.file("log")
     assert log is not None
     kept = (tmp_path / "c" / log.path).read_bytes()

@@ -333,11 +333,7 @@ def test_the_same_table_in_any_form(
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        (
-            "t.csv",
-            "a,a\n1,2\n",
-            "two columns of the header have the same name; rename one",
-        ),
+        ("t.csv", "a,a\n1,2\n", "two columns of the header have the same name"),
         ("t.csv", 'a,b\n"1,2\n', "not CSV, or cut short: unexpected end of data"),
         ("t.csv", "a,b\n1,2,3\n", "line 2 has more cells than the header; correct it"),
         ("t.json", '[{"a": 1, "a": 2}]', "key 'a' stands twice"),
@@ -434,11 +430,7 @@ def test_rows_of_a_run_are_taken_together_and_their_units_converted(
 @pytest.mark.parametrize(
     ("before", "after", "text"),
     [
-        (
-            "peak_memory_gib,512,MiB",
-            "ttft_p50_ms,5,s",
-            "published as 'two rows of the run'",
-        ),
+        ("peak_memory_gib,512,MiB", "ttft_p50_ms,5,s", "as 'two rows of the run'"),
         ("512,MiB", "512,pages", "peak_memory_gib is published as '512 pages'"),
     ],
 )

@@ -64,6 +64,9 @@ def test_what_is_not_known_stays_null() -> None:
     )
     assert quantised.parameters == 7_615_616_512
     assert quantised.weight_bytes is None
+    # Of the experts' number for a token the family's default counts, which a config may leave out.
+    mixture = {"model_type": "qwen3_moe", "num_experts": 8, "moe_intermediate_size": 64}
+    assert from_config(QWEN_7B | mixture, "config.json").parameters is None
 
 
 def test_a_latent_cache_holds_one_vector_per_layer() -> None:

@@ -48,6 +48,16 @@ def test_every_option_says_what_it_means(part: str) -> None:
     assert silent == []
 
 
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("log", [b"", b"\xff\xfe\x00", b"[[[[", b"{}"])
+def test_no_parser_raises_and_none_calls_nothing_complete(
+    name: str, log: bytes
+) -> None:
+    answer = WORKLOADS[name].parse(log, {"report": log, "requests": log}, None)
+    assert not answer.complete
+    assert answer.problems
+
+
 LOGS = Path(__file__).parents[2] / "data/logs"
 REPORTS = sorted(LOGS.rglob("*.report.json"))
 

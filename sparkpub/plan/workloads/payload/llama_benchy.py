@@ -116,7 +116,7 @@ def prepare(
 ) -> tuple[str, str]:
     """The tokenizer and the text for the tool; notes in `server` who counts. Raises StopError."""
     named = wanted["tokenizer"]
-    place = Path(named or wanted["folder"] or "")
+    place = Path(named or wanted["folder"] or "").expanduser()
     found = place if place.suffix == ".json" else place / TOKENIZER
     if found.is_file():
         by = "matrix" if named else "model"
