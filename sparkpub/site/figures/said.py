@@ -21,7 +21,7 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.names import in_environment, runs_of
-from sparkpub.review.progress import VersionLine, beyond_noise
+from sparkpub.review.progress import VersionLine, beyond_noise, in_words
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, growth
 from sparkpub.review.statistics.series import detectable_change
@@ -285,8 +285,12 @@ def users(rows: pd.DataFrame, line: Line) -> str:
 
 
 def versions(lines: Sequence[VersionLine]) -> str:
-    """`10 of 30 loads changed beyond the noise of their runs, by −6.9 to +1.7 %.`, after a correction for their
-    number."""
+    """One load: how it changed, from which engine to which. Several: `10 of 30 loads changed beyond the noise of their
+    runs, by −6.9 to +1.7 %.`, after a correction for their number."""
+    if len(lines) == 1:
+        (line,) = lines
+        engines = dict.fromkeys((line.first.engine, line.last.engine))
+        return f"{' → '.join(engines)}: {in_words(line.total)}."
     loads, beyond = counted(len(lines), "load"), beyond_noise(lines)
     changes = [line.total.value for line in beyond or lines]
     ends = between(min(changes), max(changes), 1, signed=True)

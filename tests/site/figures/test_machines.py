@@ -116,3 +116,6 @@ def test_coverage_counts_the_runs_of_every_machine(options: SiteOptions) -> None
     assert figure.says == "All 32 runs done."
     assert [row[1:3] for row in figure.table.rows] == [["16", "16"]] * 2
     assert [row["text"] for row in figure.chart.rows] == ["16"] * 2
+    for *_, links in figure.table.rows:
+        assert isinstance(links, list)
+        assert len({link.href for link in links}) == 16
