@@ -147,7 +147,8 @@ def verdicts(rows: pd.DataFrame, baseline: str, margin: float) -> str:
     against = runs_of(baseline)
     if len(told) == 1:
         of = counted(len(rows), "difference")
-        return f"{of} from {against}, each {told[0][1]}."
+        each = "each " if len(rows) > 1 else ""
+        return f"{of} from {against}, {each}{told[0][1]}."
     counts = listed(f"{number} {said}" for number, said in told)
     return f"{len(rows)} differences from {against}: {counts}."
 
@@ -184,7 +185,8 @@ def replication(
             behind = [sentences.at_most(max(map(_bound, mine)))]
         if len(named) <= sentences.MOST_NAMES:
             behind.append(listed(named))
-        parts.append(f"{len(mine)} {said} ({': '.join(behind)})")
+        about = f" ({': '.join(behind)})" if behind else ""
+        parts.append(f"{len(mine)} {said}{about}")
     number = max(row.machines for row in rows)
     on = counted(number, "machine" if len(sessions) == number else "session")
     return f"{counted(len(rows), 'comparison')} over {on}: {', '.join(parts)}."
