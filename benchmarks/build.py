@@ -227,7 +227,7 @@ def main() -> None:
             "Bare Material has as many pages with the theme, each with two paragraphs, and no data; the short pages of "
             "runs are not among them.",
             "Where nothing changed, the pages are those of the last build, and MkDocs writes them; where one page "
-            "changed, all are made again, with drawings and files of runs from the cache.",
+            "changed, all are made again, with drawings from the cache.",
             "Processor time is that of all processes of a build together; other programs on the machine stretch it "
             "less than the time on the clock. Load average meanwhile: "
             f"{min(busy):.1f} to {max(busy):.1f} on {len(os.sched_getaffinity(0))} cores.",

@@ -5,13 +5,10 @@
 Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-
-from pydantic_core import to_json
 
 from sparkpub.record.errors import ClaimError, SiteError
 from sparkpub.review.checks import Review, review
@@ -61,19 +58,19 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
     cache = Cache(options.cache / WORK)
     with Drawings(cache) as drawings:
         publication = publish(dataset, options)
-        addresses, shared = publish_tables(publication)
+        table = programs.run_table(publication)
         library = Library(publication, drawings)
         templates = Templates(options.templates)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library, templates)
-        made = dict(tree.pages(publication, library, templates, addresses, posts))
+        made = dict(tree.pages(publication, library, templates, table, posts))
         made[SHELL] = templates.page("view")
         traced, samples = _traced(publication, library)
 
         browser = runtime.files(cache)
         found = _together(
-            shared,
+            {table.address: table.content},
             _evidence(publication),
             {uri: page for uri, page in made.items() if uri not in written},
             written,
@@ -192,20 +189,6 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
             line = f"{{{{ {name} }}}} = {offer.title}"
             if all(word in line for word in wanted):
                 yield line
-
-
-def publish_tables(
-    publication: Publication,
-) -> tuple[dict[str, str], dict[str, bytes]]:
-    """Name of a table of the whole site to its address, which changes with its content; and the files at these
-    addresses: JSON."""
-    addresses, files = {}, {}
-    for name, rows in programs.tables(publication).items():
-        text = to_json(rows)
-        digest = hashlib.sha256(text).hexdigest()[:8]
-        addresses[name] = f"data/{name}.{digest}.json"
-        files[addresses[name]] = text
-    return addresses, files
 
 
 def _written(

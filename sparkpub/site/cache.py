@@ -1,4 +1,4 @@
-"""One place on disk for work that is dear and can be done again: drawings, and the files of runs.
+"""One place on disk for work that is dear and can be done again: drawings, and the script that makes them answer.
 
     cache = Cache(folder)
     cache.get(key("chart", specification, rows))   the bytes, or None

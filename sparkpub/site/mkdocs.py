@@ -87,7 +87,7 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     folders = option.Type(str, default=str(DEFAULT_DATA))
     """Data folders, with `:` between them. The first must be there; the others are shown where they are."""
     cache = option.Type(str, default=str(user_folder()))
-    """Folder for drawings and files of runs, so that they are made once."""
+    """Folder for drawings, so that they are made once."""
     templates = option.Optional(option.Dir(exists=True))
     home = option.Type(str, default=SiteOptions.home)
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""

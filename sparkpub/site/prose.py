@@ -62,11 +62,16 @@ _VERDICT = re.compile(
 )
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|«[^»]*»")
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_NO_NAME = (
+    "A|About|After|All|An|And|At|Between|By|Each|For|From|In|It|Mean|Median|Nearly|Of|On|Only|Or|Over|Some|That|The"
+    "|These|This|Those|To|Under|We|With"
+)
+"""Words that begin a sentence in front of a figure."""
 _NAME = (
-    r"(?!(?:A|The|In|At|Of|By|All|Only|It|Between|Mean|Median)\b)[a-z]{0,2}[A-Z][\w.+-]*(?: [A-Z]\w*)*"
+    rf"(?!(?:{_NO_NAME})\b)[a-z]{{0,2}}[A-Z][\w.+-]*(?: [A-Z]\w*)*"
     r"|parts?|steps?|issues?|questions?|iterations?|phases?|versions?|status|port"
 )
-"""What a number behind it belongs to: `Llama 3.1`, `RTX PRO 6000`, `parts 1 to 3`; no word that begins a sentence."""
+"""What a number behind it belongs to: `Llama 3.1`, `RTX PRO 6000`, `parts 1 to 3`."""
 _NAMING = re.compile(
     "|".join(
         (

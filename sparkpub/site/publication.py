@@ -196,8 +196,7 @@ def run_address(run: Stored) -> str:
 
 
 def run_file(run: Stored) -> str:
-    """What the browser fetches of a run, from the root of the site: the samples of its chart and, where it has no page
-    of its own, what the page would hold."""
+    """What the browser fetches of a run, from the root of the site: the samples of its chart."""
     return f"runs/{run.run_id}/{RUN_FILE}"
 
 

@@ -218,11 +218,6 @@ def _on(machines: Iterable[int]) -> str:
     return f" on {span([str(number) for number in numbers])} machines"
 
 
-MIB_PER_GIB = 1024
-_SMALL_GIB = 0.1
-"""Memory below this reads better in MiB."""
-
-
 _OF_PROMPTS = ("prompt_throughput_", "ttft_")
 """How the names of metrics begin that follow from the length of a prompt."""
 
@@ -273,10 +268,11 @@ def sample(cells: Sequence[TableRow], excluded: Mapping[str, str]) -> str:
     sizes = sorted({cell.n for cell in cells})
     if not sizes:
         text = "n = 0."
+    elif sizes == [1]:
+        text = "One run per cell, so the spread is not known."
     else:
-        noun = "run" if sizes == [1] else "runs"
         several = {len(cell.machines) for cell in cells if len(cell.machines) > 1}
-        text = f"n = {span([str(n) for n in sizes])} {noun} per cell{_on(several)}."
+        text = f"n = {span([str(n) for n in sizes])} runs per cell{_on(several)}."
     if excluded:
         checks = [reason.partition(":")[0] for reason in excluded.values()]
         reasons = listed(check.replace("-", " ") for check in checks)

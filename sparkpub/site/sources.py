@@ -30,6 +30,8 @@ CLAIMS_FILE, FACTS_FILE = "claims.yaml", "facts.yaml"
 LONGEST_SECONDS = 20.0
 """Reading a page takes a hundredth of it; Markdown made of nothing but `[` takes for ever."""
 _FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
+_UNQUOTED = re.compile(r"^\w+: *\{\{", re.MULTILINE)
+"""YAML takes braces at the beginning of a value for a mapping."""
 """The front matter of a page, and the text in it."""
 _MOST_KEPT = 512
 """Pages that a preview does not parse again."""
@@ -165,6 +167,14 @@ def source_of(text: str, uri: str) -> WrittenPage:
     front = _FRONT.match(text)
     if front is None:
         return WrittenPage(uri, "", {}, text)
+    unquoted = _UNQUOTED.search(front[1])
+    if unquoted is not None:
+        line = front[1].count("\n", 0, unquoted.start()) + 2
+        raise SiteError(
+            "a value begins with an expression",
+            where=f"{uri}:{line}",
+            remedy="put the whole value in quotes: '{{ … }}'",
+        )
     # Behind an empty line for the one that opens it.
     meta, lines = documents.parse("\n" + front[1], uri, SiteError)
     documents.refuse(lines.duplicates, SiteError)

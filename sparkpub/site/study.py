@@ -129,7 +129,10 @@ class StudiedCampaign:
             interval = "n too small"
             if row["low"] is not None:
                 interval = between(row["low"], row["high"], metric.decimals)
-            tip = {"Cell": row["cell"], "n": str(row["n"])}
+            number, each = str(row["n"]), row["n_by_machine"]
+            if len(each) > 1:
+                number += f" on {len(each)} machines ({', '.join(map(str, each))})"
+            tip = {"Cell": row["cell"], "n": number}
             tip[mean] = metric.format(row["value"], unit=False)
             tip["95 % interval"] = interval + worth(row["n"], row["n_effective"])
             tip["sd"] = metric.format(row["sd"], unit=False)

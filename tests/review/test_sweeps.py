@@ -13,6 +13,7 @@ from sparkpub.review import sweeps
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.names import CampaignNames, Names
 from tests.building import a_record
+from tests.study.methodology import SHAPES
 
 LLAMA = {"type": "llama-bench", "input_tokens": 512, "output_tokens": 128}
 TRT = {"type": "trtllm-bench", "max_batch_size": 64, "concurrency": 64}
@@ -69,14 +70,6 @@ def test_the_tests_of_the_methodology_are_a_line_of_lengths_and_one_of_batch_siz
     None
 ):
     """T1 to T3 scale a request at batch 1 (160, 640 and 2,560 tokens), T2, T4, T5 and T6 the batch."""
-    shapes = {
-        "t1": (1, 128, 32),
-        "t2": (1, 512, 128),
-        "t3": (1, 2048, 512),
-        "t4": (4, 512, 128),
-        "t5": (16, 512, 128),
-        "t6": (32, 512, 128),
-    }
     workloads = {
         name: {
             "type": "generate",
@@ -85,7 +78,7 @@ def test_the_tests_of_the_methodology_are_a_line_of_lengths_and_one_of_batch_siz
             "input_tokens": put,
             "output_tokens": got,
         }
-        for name, (batch, put, got) in shapes.items()
+        for name, (batch, put, got) in SHAPES.items()
     }
     load, length = sweeps.lines(a_campaign(workloads))
     assert points(load) == [(1, "t2"), (4, "t4"), (16, "t5"), (32, "t6")]

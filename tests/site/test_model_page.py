@@ -176,3 +176,15 @@ def test_a_new_version_is_drawn_with_what_it_changed() -> None:
     assert rows == {10.0: "not shown", 20.0: "changed"}
     assert [str(row[1]).count("→") for row in figure.table.rows] == [1, 1]
     assert draw(figure.key, figure.chart).svg_wide
+
+
+def test_the_change_of_one_load_is_told_by_itself() -> None:
+    publication = published(
+        *runs_of("m", [100.0, 101.0, 99.0, 100.0], observed=OLD),
+        *runs_of("m", [120.0, 121.0, 119.0, 120.0], campaign="d", observed=NEW),
+    )
+    (model,) = model_page.models(publication)
+    figure = model_page.versions_figure(publication, model)
+    assert figure is not None
+    said = figure.says.replace("\u202f", " ").replace("\u00a0", " ")
+    assert said.startswith("vLLM 0.25 → vLLM 0.26: +20.0 %, +18")

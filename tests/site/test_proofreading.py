@@ -186,6 +186,7 @@ UNREADABLE: dict[str, tuple[str, str, int, str]] = {
     "an unknown name": ("x.md", "\n\n{{ vlaue(1) }}\n", 3, "'vlaue' is no word"),
     "a control character": ("x.md", "\nA\x07\n", 2, "U+0007"),
     "a key twice": ("x.md", "---\ntitle: a\ntitle: b\n---\n", 3, "stands twice"),
+    "no quotes": ("x.md", "---\ntitle: {{ x }}\n---\n", 2, "value in quotes"),
     "a template": ("x.md", "---\ntemplate: a.html\n---\n", 2, "unknown key template"),
     "no list": (
         "x.md",

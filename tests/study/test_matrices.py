@@ -10,6 +10,7 @@ from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.trtllm_bench import TrtllmBenchOptions
 from sparkpub.record.errors import WorkloadError
 from tests.plan.workloads.running import a_case
+from tests.study.methodology import SHAPES
 
 MATRICES = Path(__file__).parents[2] / "matrix"
 
@@ -25,15 +26,7 @@ def test_the_published_matrix_says_what_it_lacks_to_be_run() -> None:
 
 def test_the_methodology_is_its_table() -> None:
     matrix = read(MATRICES / "methodology.yaml")
-    table = {
-        "t1": (1, 128, 32),
-        "t2": (1, 512, 128),
-        "t3": (1, 2048, 512),
-        "t4": (4, 512, 128),
-        "t5": (16, 512, 128),
-        "t6": (32, 512, 128),
-    }
-    for name, shape in table.items():
+    for name, shape in SHAPES.items():
         options = matrix.workloads[name]
         assert isinstance(options, TrtllmBenchOptions)
         batch = options.max_batch_size

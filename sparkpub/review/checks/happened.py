@@ -183,10 +183,10 @@ _KINDS: Mapping[str, tuple[Severity, str]] = {
 }
 """What a foreign file is, how bad it is that it is there, and what comes of it."""
 _ABOUT = re.compile(
-    r"\.gitkeep|\.collecting|(?:readme|licen[cs]e|copying|notice|attributions?|authors|citation)(?:[.-][\w.-]+)?",
+    r"\.gitkeep|(?:readme|licen[cs]e|copying|notice|attributions?|authors|citation)(?:[.-][\w.-]+)?",
     re.IGNORECASE,
 )
-"""Names of what keeps an empty folder in git, of what a collector locks, and of what says where data come from."""
+"""Names of what keeps an empty folder in git, and of what says where data come from."""
 _OBEYED = frozenset({".gitmodules", ".gitattributes", "head"})
 """Settings, and the sign of a repository (gitrepository-layout(5)). Some file systems know no capitals."""
 _LISTED = 3

@@ -70,7 +70,8 @@ def _too_few(c: TableRow) -> str:
     if c.servers is not None:
         runs += f" on {counted(c.servers, 'server')} a side"
     if c.machines > 1:
-        runs += f" on one of the {c.machines} machines"
+        # How many of all the runs are those of that machine is not told here.
+        runs = f"runs on one of the {c.machines} machines"
     worth = f"worth {c.n_effective:.1f}, and {MINIMUM_RUNS} are needed"
     return f"Too few independent runs to decide: the {runs} are {worth}."
 

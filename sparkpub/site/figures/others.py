@@ -196,27 +196,28 @@ COLOURS = {
 
 
 def coverage(campaign: StudiedCampaign) -> Figure:
-    """`coverage`: how many planned runs of each cell are in which state. Where no matrix says what was planned, those
-    that are there are all."""
+    """`coverage`: how many planned runs of each cell are in which state, and in the table a link to each that is
+    there. Where no matrix says what was planned, those are all."""
     states = {cell: Counter[str]() for cell in campaign.cells_here}
     for record in campaign.records:
         states[record.cell]["done" if record.status == "ok" else "failed"] += 1
     for cell, covered in campaign.data.covered.items():
         if campaign.holds(*cell):
             states[cell] = Counter({name: getattr(covered, name) for name in COLOURS})
-    recorded = Counter(record.cell for record in campaign.records)
+    recorded = grouped(campaign.data.runs, lambda run: run.record.cell)
     total, rows = sum(states.values(), Counter()), []
     told: list[dict[str, Value]] = []
     for cell, numbers in states.items():
+        runs = recorded.get(cell, [])
         line: dict[str, str] = {
             "Cell": campaign.cells_here[cell],
             "Planned": str(numbers.total()),
         }
         line |= {name.capitalize(): str(numbers[name]) for name in COLOURS}
-        line["Records"] = str(recorded[cell])
-        is_repeated = recorded[cell] > numbers.total()
-        more = f" ({recorded[cell]} records)" if is_repeated else ""
-        told.append(dict(line))
+        line["Records"] = str(len(runs))
+        more = f" ({len(runs)} records)" if len(runs) > numbers.total() else ""
+        links = [Entry(str(run.record.iteration), run_address(run)) for run in runs]
+        told.append({**line, "Iterations": links})
         for state, number in (+numbers).items():
             row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
             row |= {"group": state, "tip": line}

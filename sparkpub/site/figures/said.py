@@ -21,7 +21,7 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.names import in_environment, runs_of
-from sparkpub.review.progress import VersionLine, beyond_noise
+from sparkpub.review.progress import VersionLine, beyond_noise, in_words
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, growth
 from sparkpub.review.statistics.series import detectable_change
@@ -147,7 +147,8 @@ def verdicts(rows: pd.DataFrame, baseline: str, margin: float) -> str:
     against = runs_of(baseline)
     if len(told) == 1:
         of = counted(len(rows), "difference")
-        return f"{of} from {against}, each {told[0][1]}."
+        each = "each " if len(rows) > 1 else ""
+        return f"{of} from {against}, {each}{told[0][1]}."
     counts = listed(f"{number} {said}" for number, said in told)
     return f"{len(rows)} differences from {against}: {counts}."
 
@@ -184,7 +185,8 @@ def replication(
             behind = [sentences.at_most(max(map(_bound, mine)))]
         if len(named) <= sentences.MOST_NAMES:
             behind.append(listed(named))
-        parts.append(f"{len(mine)} {said} ({': '.join(behind)})")
+        about = f" ({': '.join(behind)})" if behind else ""
+        parts.append(f"{len(mine)} {said}{about}")
     number = max(row.machines for row in rows)
     on = counted(number, "machine" if len(sessions) == number else "session")
     return f"{counted(len(rows), 'comparison')} over {on}: {', '.join(parts)}."
@@ -285,8 +287,12 @@ def users(rows: pd.DataFrame, line: Line) -> str:
 
 
 def versions(lines: Sequence[VersionLine]) -> str:
-    """`10 of 30 loads changed beyond the noise of their runs, by −6.9 to +1.7 %.`, after a correction for their
-    number."""
+    """One load: how it changed, from which engine to which. Several: `10 of 30 loads changed beyond the noise of their
+    runs, by −6.9 to +1.7 %.`, after a correction for their number."""
+    if len(lines) == 1:
+        (line,) = lines
+        engines = dict.fromkeys((line.first.engine, line.last.engine))
+        return f"{' → '.join(engines)}: {in_words(line.total)}."
     loads, beyond = counted(len(lines), "load"), beyond_noise(lines)
     changes = [line.total.value for line in beyond or lines]
     ends = between(min(changes), max(changes), 1, signed=True)

@@ -172,33 +172,10 @@ def lines(
     """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
     `ticks`; a dashed line marks the knee."""
     is_ordered = any("order" in row for row in rows)
-    x = alt.X(
-        "x:Q",
-        title=across,
-        scale=alt.Scale(zero=is_ordered),
-    )
+    x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
     if ticks:
-        is_log = ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE_RANGE
-        kind: Spec = {"type": "log", "base": 2} if is_log else {"zero": False}
-        # A logarithmic axis leaves out numbers that it finds too many, unless their text is an expression.
-        axis = alt.Axis(
-            values=list(ticks),
-            tickCount=len(ticks),
-            labelExpr="format(datum.value, ',')",
-            labelOverlap=True,
-        )
-        x = x.scale(
-            alt.Scale(
-                nice=False,
-                padding=14,
-                **kind,
-            )
-        ).axis(axis)
-    y = alt.Y(
-        "value:Q",
-        title=up,
-        scale=_spread(zero=bool(ticks) or is_ordered),
-    )
+        x = _ticked(x, ticks)
+    y = alt.Y("value:Q", title=up, scale=_spread(zero=bool(ticks) or is_ordered))
     base = layer().encode(x=x, y=y)
     # Of other groups than its points have, so that no dashes run through their signs in the legend.
     dashes = [*_looks(groups, theme.DASHES), [1, 0]]
@@ -212,13 +189,32 @@ def lines(
         joined = joined.encode(order=alt.Order("order:Q"))
     layers = [joined, *_marked(base, groups, legend)]
     if knee is not None:
-        rule = _once().mark_rule(strokeDash=[3, 3])
-        word = _once().mark_text(
-            align="right", dx=-5, fontSize=12, color=FAINT, text="knee"
-        )
-        place = alt.XDatum(knee)
-        layers += [rule.encode(x=place), word.encode(x=place, y=alt.YValue(10))]
+        layers += _knee(knee)
     return one(layers, narrow, 300)
+
+
+def _ticked(x: "alt.X", ticks: Sequence[float]) -> "alt.X":
+    """An axis with these ticks, logarithmic where they reach far."""
+    is_log = ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE_RANGE
+    kind: Spec = {"type": "log", "base": 2} if is_log else {"zero": False}
+    # A logarithmic axis leaves out numbers that it finds too many, unless their text is an expression.
+    axis = alt.Axis(
+        values=list(ticks),
+        tickCount=len(ticks),
+        labelExpr="format(datum.value, ',')",
+        labelOverlap=True,
+    )
+    return x.scale(alt.Scale(nice=False, padding=14, **kind)).axis(axis)
+
+
+def _knee(place: float) -> list["alt.Chart"]:
+    """A dashed line with its word."""
+    rule = _once().mark_rule(strokeDash=[3, 3])
+    word = _once().mark_text(
+        align="right", dx=-5, fontSize=12, color=FAINT, text="knee"
+    )
+    x = alt.XDatum(place)
+    return [rule.encode(x=x), word.encode(x=x, y=alt.YValue(10))]
 
 
 def points(

@@ -29,7 +29,7 @@ from sparkpub.site.publication import Publication, newest_first
 LARGE = 20
 """Parameters in 10**9 from which on a model is large: readers ask for the best of these too."""
 MOST = 3
-"""Models, engines and lines of versions that a sentence names."""
+"""Models and engines that a sentence names."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """The explorer of runs: a program in the browser, and a plain table of the first runs without scripting."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic_core import to_json
 
 from sparkpub.record.derived import values_of
 from sparkpub.record.metrics import Metric, ranked
@@ -23,12 +26,28 @@ AXES = (*FIELDS[:4], "iteration", "state")
 """Columns of the table beside metrics, as in `explorer.js`."""
 
 
+class RunTable(NamedTuple):
+    """Every run as a row, and the file in which the explorer finds them: its address changes with its content."""
+
+    rows: Sequence[ProgramRow]
+    address: str
+    content: bytes
+
+
+def run_table(publication: Publication) -> RunTable:
+    """The table of all runs."""
+    rows = list(_runs(publication))
+    content = to_json(rows)
+    digest = hashlib.sha256(content).hexdigest()[:8]
+    return RunTable(rows, f"data/runs.{digest}.json", content)
+
+
 def explorer(
-    publication: Publication, library: Library, addresses: Mapping[str, str]
+    publication: Publication, library: Library, table: RunTable
 ) -> dict[str, Any] | None:
     """What the explorer's template needs, or None where there is no run with a metric.
 
-    `addresses` are those of `tables`. `settings` is read by `explorer.js`: the address of the runs from the root of the
+    `settings` is read by `explorer.js`: the address of the runs from the root of the
     site, the titles of campaigns, and the metrics with unit and decimals.
     """
     found = {
@@ -38,7 +57,7 @@ def explorer(
     }
     if not found:
         return None
-    metrics, rows = ranked(found.values()), list(_runs(publication))
+    metrics, rows = ranked(found.values()), table.rows
     across, up = metrics[0], _beside(rows, metrics)
     columns = _columns(rows, metrics)
     titles = {one.name: one.info.title for one in publication.campaigns}
@@ -49,7 +68,7 @@ def explorer(
     described = ("name", "label", "unit", "decimals")
     return {
         "settings": {
-            "rows": addresses["runs"],
+            "rows": table.address,
             "titles": titles,
             "metrics": [
                 {name: getattr(metric, name) for name in described}
@@ -60,7 +79,7 @@ def explorer(
         "metrics": metrics,
         "across": across,
         "up": up,
-        "figure": library.add(replace(figure, rows_at=addresses["runs"])),
+        "figure": library.add(replace(figure, rows_at=table.address)),
         "fields": {axis: keys for axis, keys in fields.items() if len(keys) > 1},
         "axes": AXES,
         "columns": columns,
@@ -92,11 +111,6 @@ def _beside(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Metric:
     having = Counter(name for row in rows if across.name in row for name in row)
     common = [one for one in others if 2 * having[one.name] >= having[across.name]]
     return (common or others or known)[0]
-
-
-def tables(publication: Publication) -> Mapping[str, object]:
-    """The table that the explorer reads, by its name."""
-    return {"runs": list(_runs(publication))}
 
 
 def _runs(publication: Publication) -> Iterator[ProgramRow]:

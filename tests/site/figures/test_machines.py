@@ -70,7 +70,10 @@ def test_runs_are_held_against_the_mean_that_the_drawing_takes(
         name: {("m", side): {TPUT: values} for side in ("native", "container")}
         for name, values in (("abcdefgh", steady), ("12345678", wavering))
     }
-    figure = a_library(options, a_fleet(measured)).figure("output-throughput-relative")
+    library = a_library(options, a_fleet(measured))
+    cells = library.figure("output-throughput").table
+    assert [row[1] for row in cells.rows] == ["8 on 2 machines (4, 4)"] * 2
+    figure = library.figure("output-throughput-relative")
     assert [row[3] for row in figure.table.rows] == [f"0.00{SPACE}%"] * 2
 
 
@@ -116,3 +119,6 @@ def test_coverage_counts_the_runs_of_every_machine(options: SiteOptions) -> None
     assert figure.says == "All 32 runs done."
     assert [row[1:3] for row in figure.table.rows] == [["16", "16"]] * 2
     assert [row["text"] for row in figure.chart.rows] == ["16"] * 2
+    for *_, links in figure.table.rows:
+        assert isinstance(links, list)
+        assert len({link.href for link in links}) == 16
