@@ -62,8 +62,9 @@ function table(rows, root) {
     .map(([name, label]) => line(label, rows.map((row) => cell(name, row, rows[0]))));
   lines.push(line('Runs', rows.map((row) => make('td', {textContent: row.runs}))));
   const isOne = new Set(rows.map((row) => row.campaign)).size === 1;
-  const alone = rows.some((row) => row.runs < 2);
-  const verdict = alone ? 'One run each: no verdict.' : isOne ? 'The verdicts of their campaign are below.' : 'Different campaigns: no verdict.';
+  const alone = rows.filter((row) => row.runs < 2).length;
+  const runs = alone === rows.length ? 'One run each' : 'A single run on one side';
+  const verdict = alone ? `${runs}: no verdict.` : isOne ? 'The verdicts of their campaign are below.' : 'Different campaigns: no verdict.';
   const why = arrive ? ' Requests arrive at a rate, which throughput follows: compare how long they wait.' : '';
   const caption = make('caption', {textContent: `Differences are from the first. ${verdict}${why}`});
   return make('table', {className: 'sp-table sp-compared'}, caption, heads, make('tbody', {}, ...lines));
