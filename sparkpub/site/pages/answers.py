@@ -505,8 +505,8 @@ def _mine() -> Card:
     return Card(
         "Is mine as fast?",
         "compare, measure my own, half the published number, slow",
-        "Or drop a result file: it stays in your browser. Half as fast? Compare clocks, format, speculation and "
-        "tokens per step.",
+        "Measure your server, or drop a result file: it stays in your browser. Half as fast? Compare clocks, "
+        "format, speculation and tokens per step.",
         "measure/",
         "Measure yours",
         command=QUICK,

@@ -51,7 +51,9 @@ def judged(publication: Publication) -> str:
     ]
     alone = sum(len(members) == 1 for members in cells)
     if alone:
-        said.append(f"{alone:,} of {counted(len(cells), 'cell')} are a single run.")
+        said.append(
+            f"{alone:,} of {counted(len(cells), 'figure')} are from a single run."
+        )
     for home in machines(publication.speeds, publication.options.home)[:1]:
         origins = {
             record.origin
