@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sparkpub.collect.imports.facts import machine_named
+from sparkpub.record import catalogue
 from sparkpub.tools import forms
 from sparkpub.tools.forms import ResultFile
 
@@ -39,9 +39,9 @@ def not_own(file: ResultFile, machine: str | None, *, is_named: bool) -> str:
         return "it quotes somebody else's results"
     if is_named:
         return ""
-    others = {found.upper() for found in _OTHER_GPU.findall(file.text)}
-    if machine and others and machine_named(machine) != machine_named(" ".join(others)):
-        return f"it speaks of another GPU: {min(others)}"
+    other = _OTHER_GPU.search(file.text)
+    if machine and other and catalogue.machine_of(other[0]) != machine:
+        return f"it speaks of another GPU: {other[0]}"
     words = " ".join(_prose(file.text)).split()
     if file.suffix == ".md" and len(words) > _PROSE_WORDS:
         return "a table in prose; name the file to import it"
