@@ -96,21 +96,21 @@ def _ask(homeless: Sequence[Draft], nameless: Sequence[Left], given: Given) -> N
 
 
 def _in_environment(draft: Draft) -> Draft:
-    """With the number of machines that the facts or the names say, and the environment: a container where an image is
-    named, else the variant of an engine that is."""
+    """With the number of machines that the facts or the names say, and the environment: the variant of a table's row
+    that names its engine, else a container where an image is named."""
     facts = draft.facts
     if facts.nodes is None:
         named = counted(draft.source) or counted(draft.model_id or draft.model)
         facts = replace(facts, nodes=named)
     environment = draft.environment
-    if environment is None and facts.image is not None:
-        environment = CONTAINER
-    elif environment is None and draft.is_of_table and draft.observed.engine:
+    if environment is None and draft.is_of_table and draft.observed.engine:
         parts = variant(draft.observed, facts.nodes)
         form = parts.get("weights")
         if form and form == weights.last_in(draft.model_id or ""):
             del parts["weights"]  # the model's own name says it
         environment = as_key("-".join([*parts.values(), facts.variant or ""]))
+    elif environment is None and facts.image is not None:
+        environment = CONTAINER
     return replace(draft, facts=facts, environment=environment)
 
 

@@ -33,6 +33,8 @@ _MOST_PLACES = 12
 """Of a document, so many lists may hold the rows."""
 _MOST_LEFT = 30
 """So many columns without use are named."""
+_FEW_FIGURES = 3
+"""Of a kind of files, so many are told."""
 _FEW_MS = 20
 """Below so many milliseconds no first token comes: a time without a unit is taken for seconds."""
 _PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9%/]+|(?=/s)|/")
@@ -69,11 +71,12 @@ class Proposal:
         return self.rows or frozenset(self.sections["metrics"].values())
 
     @property
-    def says(self) -> tuple[int, int, int]:
-        """How much the rows themselves say: figures, what was asked for, their number."""
+    def says(self) -> tuple[int, int]:
+        """How much the rows say: their figures, of each row where rows are loads, and what was asked for."""
         load = self.sections["load"].values()
         own = sum(column.startswith(_begin(self.rows)) for column in load)
-        return len(self.sections["metrics"]), own, self.number
+        figures = len(self.sections["metrics"])
+        return figures * (self.number if own else 1), own
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,10 @@ class Kind:
 
     def __str__(self) -> str:
         files = "file" if len(self.sources) == 1 else f"{len(self.sources)} files like"
-        figures = ", ".join(self.proposal.sections["metrics"])
-        return f"{files} {self.sources[0]} with {figures}"
+        figures = [*self.proposal.sections["metrics"]]
+        more = ", …" if len(figures) > _FEW_FIGURES else ""
+        told = ", ".join(figures[:_FEW_FIGURES])
+        return f"{files} {self.sources[0]} with {told}{more}"
 
     def _path(self) -> str | None:
         """What the names of the files say, where their rows do not say the model."""
@@ -279,16 +284,17 @@ def _counted(key: object) -> bool:
 
 def _options(row: Mapping[str, Any], begin: str) -> dict[str, str]:
     """The mapping of the server's options, in the row or around it."""
-    for path in (begin, ""):
-        place: Any = row
-        for step in filter(None, path.split(".")):
-            place = place.get(step) if isinstance(place, dict) else None
+    found = {}
+    place: Any = row
+    path = ""
+    for step in [*filter(None, begin.split(".")), ""]:
         for name, value in place.items() if isinstance(place, dict) else ():
-            if isinstance(value, dict) and re.fullmatch(
-                _guesses()["options"], _words(name)
-            ):
-                return {"options": f"{path}{name}"}
-    return {}
+            is_called = re.fullmatch(_guesses()["options"], _words(name))
+            if is_called and isinstance(value, dict):
+                found = {"options": f"{path}{name}"}
+        place = place.get(step) if isinstance(place, dict) else None
+        path += f"{step}."
+    return found
 
 
 def _flat(cell: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -25,6 +25,7 @@ from sparkpub.review.checks.view import View, ids, in_words, is_planned
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import Floats
+from sparkpub.tools.asked import as_key
 
 CHANCE_ERRORS = 4.0
 """Standard errors by which means may be apart: they are further in less than 1 of 10,000 by chance."""
@@ -389,10 +390,19 @@ def _unlike(view: View, check: str, places: Iterable[SideBySide]) -> Iterator[Fi
             for place, known in seen
             if severity
             for name, sides in fact.apart(known)
+            if not _is_named(place, sides)
         ]
         if severity and cases:
             is_of_sides = check == UNEQUAL
             yield _told(view, check, severity, fact.what, cases, by_side=is_of_sides)
+
+
+def _is_named(place: SideBySide, sides: Sides) -> bool:
+    """Whether imported runs are of builds that are named after what differs: `vllm-nvfp4` and `vllm-bf16`."""
+    runs = chain.from_iterable(place.values())
+    if any(is_planned(run.record) for run in runs):
+        return False
+    return all(as_key(value) in side for side, has in sides.items() for value in has)
 
 
 def _told(
