@@ -234,6 +234,8 @@ def _known() -> Iterator[Metric]:
     for name, entry in tomllib.loads(declarations).items():
         if entry.pop("distribution", False):
             yield from _summaries(name, **entry)
+        elif positions := entry.pop("positions", None):
+            yield from _by_position(name, positions, **entry)
         else:
             yield _single(name, entry)
 
@@ -276,6 +278,23 @@ def _summaries(
             headline=headline if summary == "p50" else None,
             distribution=name,
             summary=summary,
+        )
+
+
+def _by_position(
+    name: str, positions: int, *, label: str, definition: str
+) -> Iterator[Metric]:
+    """A share for each position of a guessed token, counted from 1."""
+    for position in range(1, positions + 1):
+        yield Metric(
+            f"{name}_position_{position}_percent",
+            "%",
+            "higher",
+            f"{label}, position {position}",
+            f"{definition}; position {position}.",
+            decimals=1,
+            role="secondary",
+            maximum=100.0,
         )
 
 

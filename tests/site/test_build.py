@@ -252,7 +252,7 @@ def test_a_run_is_a_page_and_with_telemetry_a_small_file(built: Built) -> None:
     live = json.loads(tree[specification])
     assert set(live) == {"wide", "narrow"}
     failed = page_of(tree, FAILED)
-    assert 'id="L2"' in failed
+    assert "<pre>1 one\n2 two\n</pre>" in failed
 
 
 def test_a_long_table_leaves_csv_out(
@@ -290,7 +290,7 @@ def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -
         assert f'href="{blob}/data/c/{name}"' in text
         assert not [uri for uri in tree if name in uri]
     assert "missing" not in text
-    assert 'id="L1"' in text
+    assert "<pre>1 one\n" in text
     other = load(data).by_id[RUN]
     assert f"evidence/c/{other.path.name}" in tree
     with pytest.raises(SiteError, match="repo_url"):

@@ -164,7 +164,7 @@ def facts_in(
     read: dict[str, Any] = {
         "weights": _weights(texts["weights"], settings.get("quantization")),
         "engine": engine_named(texts["engine"]),
-        "machine": machine_named(machine),
+        "machine": catalogue.machine_of(machine),
         "nodes": reading.positive_int(said["nodes"]) or counted(machine),
     }
     return Facts(**{**texts, **read}, settings=settings)
@@ -282,16 +282,6 @@ def engine_named(said: str | None) -> str | None:
         if (said or "").lower().startswith(begin)
     )
     return next(begins, said)
-
-
-def machine_named(text: str) -> str | None:
-    """The kind of machine that a text speaks of, by its key or a GPU of it; None for none and for several."""
-    found = []
-    for key, facts in catalogue.machines().items():
-        names = (key.replace("-", "[- ]?"), *map(re.escape, facts.gpu_names))
-        if re.search(rf"\b(?:{'|'.join(names)})s?\b", text, re.IGNORECASE):
-            found.append(key)
-    return found[0] if len(found) == 1 else None
 
 
 def counted(text: str) -> int | None:

@@ -357,7 +357,7 @@ def _machine(facts: Facts, given: Given) -> Machine:
     }
     known = catalogue.machines().get(kind or "")
     if not machine.gpus and known is not None:
-        told["gpus"] = (Gpu(name=f"NVIDIA {known.gpu_names[0]}", vbios=facts.vbios),)
+        told["gpus"] = (Gpu(name=known.gpu_names[0], vbios=facts.vbios),)
     if machine.unified_memory is None and known is not None:
         told["unified_memory"] = known.unified_memory
     return machine.model_copy(update=told)

@@ -121,6 +121,7 @@ def _models(
         figures = (
             model_page.figure(publication, model),
             model_page.versions_figure(publication, model),
+            model_page.context_figure(publication, model),
         )
         places = ["" if figure is None else library.add(figure) for figure in figures]
         found = model_page.context(publication, model, *places)

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparkpub.collect.imports import import_results
-from sparkpub.collect.imports.facts import counted, machine_named
+from sparkpub.collect.imports.facts import counted
 from sparkpub.collect.imports.given import Given, Left, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.campaign import Campaign, Quarantine
+from sparkpub.record.catalogue import machine_of
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import FACTORS, METRICS
 from sparkpub.record.record import Moment, Record, Spread
@@ -772,4 +773,4 @@ def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
 def test_a_name_may_count_the_machines(
     text: str, number: int | None, kind: str | None
 ) -> None:
-    assert (counted(text), machine_named(text)) == (number, kind)
+    assert (counted(text), machine_of(text)) == (number, kind)

@@ -30,6 +30,20 @@ function menu() {
   });
 }
 
+// ---- The pages of runs have no program of the theme: dark and light follow the reader's system, or what was chosen ---
+
+function colours() {
+  const schemes = [...document.querySelectorAll('input[hidden][data-md-color-media*=":"]')];
+  const follow = () => {
+    const {dataset} = schemes.findLast((scheme) => matchMedia(scheme.dataset.mdColorMedia).matches) ?? schemes[0];
+    for (const name of ['mdColorScheme', 'mdColorPrimary', 'mdColorAccent']) document.body.dataset[name] = dataset[name];
+  };
+  const chosen = __md_get('__palette')?.color?.media;
+  if (!schemes.length || chosen?.includes(':')) return;
+  follow();
+  for (const {dataset} of schemes) matchMedia(dataset.mdColorMedia).addEventListener('change', follow);
+}
+
 // ---- Charts ----------------------------------------------------------------------------------------------------
 
 function whenSeen(element, act) {
@@ -154,6 +168,7 @@ function begin() {
   }
 }
 
+colours();
 menu();
 bars();
 found();
