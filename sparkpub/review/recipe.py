@@ -76,7 +76,7 @@ def written(results: Results, campaign: str, cell: str) -> str:
         **dict.fromkeys(("defaults", "env")),
         "metadata": {"description": _figure(results, record)},
         **server,
-        "benchmark": args and {"framework": "llama-benchy", "args": args},
+        "benchmark": {"framework": "llama-benchy", "args": args} if args else None,
     }
     stated = {name: value for name, value in document.items() if value}
     return "".join(f"# {note}\n" for note in notes) + yaml.dump(
