@@ -26,10 +26,12 @@ SITE_CARD = "cards/-site.png"
 
 
 class SearchAnswer(NamedTuple):
-    """A part of a page that the search finds by itself: its place in the page, its title and its words."""
+    """A part of a page that the search finds by itself: its place in the page, its title, what a result shows, and
+    other words for it."""
 
     anchor: str
     title: str
+    text: str
     words: str
 
 

@@ -295,7 +295,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return context
 
     def _add_to_search(self, page: Page, config: MkDocsConfig) -> None:
-        """Give the search the words of a page that stand in its charts and tables, which are not there yet."""
+        """Give the search the words by which a page is found, and the parts of it that are found by themselves.
+
+        Words go where the search keeps tags: one by one, and out of sight."""
         source = self._source(page)
         if not (source.found_by or source.answers):
             return
@@ -304,13 +306,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             entries = getattr(getattr(plugin, "search_index", None), "entries", [])
             own = [entry for entry in entries if entry["location"] == page.url]
             for entry in own[-1:]:
-                words = f"{entry['text']} {html.escape(source.found_by)}"
-                entry["text"] = words.strip()
-                for anchor, title, said in source.answers:
+                tags = html.escape(source.found_by).split()
+                entry["tags"] = [*entry.get("tags", ()), *dict.fromkeys(tags)]
+                for part in source.answers:
                     found = {
-                        "location": f"{page.url}#{anchor}",
-                        "title": html.escape(title),
-                        "text": html.escape(said),
+                        "location": f"{page.url}#{part.anchor}",
+                        "title": html.escape(part.title),
+                        "text": html.escape(part.text),
+                        "tags": html.escape(part.words).split(),
                     }
                     entries.append(entry | found)
 
