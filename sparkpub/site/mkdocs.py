@@ -308,6 +308,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             for entry in own[-1:]:
                 tags = html.escape(source.found_by).split()
                 entry["tags"] = [*entry.get("tags", ()), *dict.fromkeys(tags)]
+                entry["text"] = entry["text"] or source.meta.get("description", "")
                 for part in source.answers:
                     found = {
                         "location": f"{page.url}#{part.anchor}",

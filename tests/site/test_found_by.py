@@ -29,7 +29,7 @@ def test_readers_may_type_another_word(text: str, word: str) -> None:
 def test_pages_parts_and_metrics_are_found_by_what_readers_call_them() -> None:
     publication = published(*campaign(1, model_id="x/A-7B", observed=BF16))
     (data,) = publication.campaigns
-    words = found_by.of_campaign(publication, data, "It is 10 % less.")
+    words = found_by.of_campaign(publication, data)
     for word in ("c1", "A-7B", "x/A-7B", "Docker", "native", "slower", "BF16", "vLLM"):
         assert word in words
     asked = Card("Does Docker cost?", "container", "At most 1 %.", "x/", "Evidence")

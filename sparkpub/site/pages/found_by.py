@@ -56,15 +56,14 @@ def with_synonyms(*texts: str) -> str:
     return " ".join([said, *more])
 
 
-def of_campaign(publication: Publication, campaign: CampaignData, answer: str) -> str:
-    """Words of a campaign: its key, its answer, its models, environments and engines."""
+def of_campaign(publication: Publication, campaign: CampaignData) -> str:
+    """Words of a campaign: its key, its models, environments and engines."""
     names = publication.names.campaign(campaign.name)
     mine = [speed for speed in publication.speeds if speed.campaign == campaign.name]
     has_bandwidths = campaign.name in set(publication.results.bandwidths["campaign"])
     return with_synonyms(
         campaign.name,
         BANDWIDTH if has_bandwidths else "",
-        answer,
         *names.models.values(),
         *names.environments.values(),
         *_about(mine),

@@ -160,7 +160,8 @@ def context(
         "prices": {"kwh": KWH_PRICE, "machine": MACHINE_PRICE, "years": YEARS},
         "accuracy": list(_accuracy(publication, model)),
         "fits": [
-            (fit, memory.of_machine([fit.speed])) for fit in memory.fits(model.speeds)
+            (fit, memory.of_machine(publication, fit.speed.machine))
+            for fit in memory.fits(model.speeds)
         ],
     }
 
