@@ -290,6 +290,7 @@ CHECKS = (
         ("warning",),
         missing_cell,
         remedy="Run sparkpub collect again, or take the cell out of the matrix (exclude:).",
+        imported=ASK,
     ),
     Check(
         "unbalanced",
