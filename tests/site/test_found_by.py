@@ -8,7 +8,7 @@ import pytest
 from sparkpub.site.content import Page, SearchAnswer
 from sparkpub.site.mkdocs import SparkpubPlugin
 from sparkpub.site.pages import found_by
-from sparkpub.site.pages.answers import FrontAnswer
+from sparkpub.site.pages.answers import Card
 from sparkpub.site.pages.leaderboard_page import board_anchor
 from tests.site.test_front_page import BF16, campaign, published
 
@@ -32,7 +32,7 @@ def test_pages_parts_and_metrics_are_found_by_what_readers_call_them() -> None:
     words = found_by.of_campaign(publication, data, "It is 10 % less.")
     for word in ("c1", "A-7B", "x/A-7B", "Docker", "native", "slower", "BF16", "vLLM"):
         assert word in words
-    asked = FrontAnswer("Does Docker cost?", "At most 1 %.", "x/", "", "container")
+    asked = Card("Does Docker cost?", "container", "At most 1 %.", "x/", "Evidence")
     (answer,) = found_by.of_front([asked])
     assert answer.anchor == "does-docker-cost"
     assert answer.title == "Does Docker cost? (container)"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sparkpub.record.record import Record
+from sparkpub.record.text import SPACE
 from sparkpub.review.checks import Finding
 from sparkpub.site.figures import speeds
 from sparkpub.site.figures.draw import draw
@@ -158,6 +159,39 @@ def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
 OLD, NEW = (
     BF16 | {"engine": "vLLM", "engine_version": version} for version in ("0.25", "0.26")
 )
+
+
+def test_a_long_context_slows_the_answer_and_delays_its_first_token() -> None:
+    """A token in 20 ms is 50 tok/s, one in 25 ms 40. Only the set-up with three lengths has a line, and an answer that
+    is longer than its prompt says little about what stands before it."""
+    measured = [
+        ("a", BF16, 512, 20.0, 300.0),
+        ("a", BF16, 4096, 22.0, 900.0),
+        ("a", BF16, 16384, 25.0, 4000.0),
+        ("a", BF16, 64, 10.0, 100.0),
+        ("b", FP8, 512, 10.0, 200.0),
+    ]
+    runs = []
+    for model, observed, prompt, token, wait in measured:
+        runs += runs_of(
+            model,
+            [30.0],
+            load=ONE | {"input_tokens": prompt, "output_tokens": 128},
+            metrics={"tpot_mean_ms": token, "ttft_mean_ms": wait},
+            model_id="x/A-7B",
+            observed=observed,
+            workload=f"in{prompt}",
+        )
+    publication = published(*runs)
+    (model_,) = model_page.models(publication)
+    figure = model_page.context_figure(publication, model_)
+    assert figure is not None
+    assert figure.says.replace(SPACE, " ") == (
+        "One user gets 50.0 tok/s after 512 tokens, the first in 0.30 s, "
+        "and 40.0 tok/s after 16,384 tokens, the first in 4.0 s (BF16)."
+    )
+    assert [row[1] for row in figure.table.rows] == ["512", "4,096", "16,384"]
+    assert draw("k", figure.chart).svg_narrow
 
 
 def test_a_new_version_is_drawn_with_what_it_changed() -> None:

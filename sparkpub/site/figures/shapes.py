@@ -34,6 +34,8 @@ LETTER, MOST_LABEL, BESIDE = 7.0, 232, 96
 """Mean width of a letter, most room for a name beside its row, and that on a phone; longer ones stand above theirs."""
 MOST_BESIDE_WORDS = 400
 ABOVE, GAP = 18, 24
+AXIS, LINES_HEIGHT = 50, 170
+"""Room for the numbers of an axis beside panels of lines, and the height of such a panel."""
 """Room for a name above its row; beside a panel the distance from its names, and half a number at its right end."""
 VERDICTS = {
     "higher": "triangle-right",
@@ -170,8 +172,10 @@ def lines(
     narrow: bool = False,
 ) -> Spec:
     """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
-    `ticks`; a dashed line marks the knee."""
+    `ticks`; a dashed line marks the knee. Rows of the kind `end` name their lines, where there is room for that."""
     is_ordered = any("order" in row for row in rows)
+    ends = [] if narrow else [row["label"] for row in rows if row["kind"] == "end"]
+    legend = "" if ends else legend
     x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
     if ticks:
         x = _ticked(x, ticks)
@@ -190,7 +194,16 @@ def lines(
     layers = [joined, *_marked(base, groups, legend)]
     if knee is not None:
         layers += _knee(knee)
-    return one(layers, narrow, 300)
+    if ends:
+        name = _of("end", base).mark_text(align="left", dx=9, dy={"expr": "datum.dy"})
+        layers.append(name.encode(text=alt.Text("label:N")))
+    right = round(max(map(len, ends), default=0) * LETTER)
+    panels = _panels_of(rows)
+    if not panels:
+        return {**one(layers, narrow, 300), **_padded(right)}
+    width = (NARROW if narrow else WIDE) - AXIS - max(right, 10)
+    view = {**_layered(layers, LINES_HEIGHT), "width": width}
+    return {**_faceted(view, panels, narrow, ["y"]), **_padded(right)}
 
 
 def _ticked(x: "alt.X", ticks: Sequence[float]) -> "alt.X":
@@ -411,7 +424,7 @@ def _marked(base: "alt.Chart", groups: Sequence[str], legend: str) -> list["alt.
     """Runs as points, with a `label` above to the right of one that has it, or to the left where `left` is true; the
     ground of a label parts it from what it covers. Behind them what the axes have to show at least, which nobody sees.
     """
-    named = base.transform_filter("isValid(datum.label)")
+    named = base.transform_filter("isValid(datum.label) && datum.kind !== 'end'")
     named = named.encode(text=alt.Text("label:N"))
     shown: Spec = {
         "align": {"expr": "datum.left ? 'right' : 'left'"},
@@ -547,28 +560,40 @@ def _panels(
     if len(names) < 2:
         return _fitted(view, narrow)
     total = NARROW if narrow else WIDE
+    view["width"] = total - (0 if above else _room(rows)) - GAP
+    own = ["y", "yOffset", "x"] if apart else ["y", "yOffset"]
+    panels = _faceted(view, names, narrow, own)
+    if apart:
+        panels["title"] = {"text": apart, "orient": "bottom", "anchor": "end"}
+    return panels
+
+
+def _faceted(view: Spec, names: Sequence[str], narrow: bool, own: list[str]) -> Spec:
+    """The view once for each panel, below each other, under its name; `own` are the scales that panels do not share."""
     header = {
         "title": None,
         "labelOrient": "top",
         "labelAnchor": "start",
-        "labelLimit": total,
+        "labelLimit": NARROW if narrow else WIDE,
     }
     row = {
         "field": "panel",
         "type": "nominal",
-        "sort": names,
+        "sort": list(names),
         "header": header,
     }
-    scales = {"y": "independent", "yOffset": "independent"}
-    panels: Spec = {
+    panels = {
         "facet": {"row": row},
-        "spec": {**view, "width": total - (0 if above else _room(rows)) - GAP},
+        "spec": view,
         "spacing": 16,
+        "resolve": {"scale": dict.fromkeys(own, "independent")},
     }
-    if apart:
-        scales["x"] = "independent"
-        panels["title"] = {"text": apart, "orient": "bottom", "anchor": "end"}
-    return _finished({**panels, "resolve": {"scale": scales}}, narrow)
+    return _finished(panels, narrow)
+
+
+def _padded(right: int) -> Spec:
+    """With room for the names of lines at the right."""
+    return {"padding": {"left": 5, "top": 5, "bottom": 5, "right": 5 + right}}
 
 
 def one(layers: Sequence["alt.Chart"], narrow: bool, height: int) -> Spec:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sparkpub.record.text import counted, extent, rounded
@@ -20,7 +21,7 @@ from sparkpub.review.names import (
 )
 from sparkpub.review.progress import VersionLine, in_words, is_beyond_noise
 from sparkpub.review.setup import Setup
-from sparkpub.review.speeds import GENERATION, Speed
+from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
 from sparkpub.review.sweeps import LOAD
 from sparkpub.site.figures import said, shapes
 from sparkpub.site.figures.campaign import MOST_LINES
@@ -32,6 +33,8 @@ from sparkpub.site.study import KEYS, StudiedCampaign, column, records
 ONE = next(use for use in USES if use.key == "one")
 NEAR = 0.06
 """Of both axes: a number beside a point nearer than this to another's would stand over it."""
+LINE_PIXELS = 14
+"""Height of a line of text."""
 MOST_LOADS = 12
 """Of a model in the chart of versions; the table has all."""
 FILLED = "beside each point. Filled: no other point gives both more."
@@ -115,6 +118,122 @@ def users_of_model(
         table=table_of(list(rows["tip"])),
         sample=f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users {FILLED}",
     )
+
+
+# ---- Context ---------------------------------------------------------------------------------------------------------
+
+
+APART = ("llama-bench",)
+"""Tools that measure prompts and answers apart: before an answer stands the depth alone."""
+DECODE, FIRST = "Decode speed, one user (tok/s)", "First token (s)"
+
+
+def context_of_model(
+    model: ModelName, speeds: Sequence[Speed], names: Mapping[Setup, str]
+) -> Figure | None:
+    """How fast one user gets tokens, and how late the first, the more tokens stand before the answer: a line for each
+    set-up, of the tool that measured most. None for fewer than three lengths. `speeds` are of one machine."""
+    known = [speed for speed in speeds if _shows_context(speed)]
+    of_one_line = grouped(known, lambda speed: (speed.load.tool, speed.setup)).values()
+    curves = [mine for mine in of_one_line if len(mine) >= FEWEST]
+    if not curves:
+        return None
+    tool = max(curves, key=len)[0].load.tool
+    mine = [speed for curve in curves for speed in curve if speed.load.tool == tool]
+    points = pd.DataFrame(
+        {
+            "line": [names[speed.setup] for speed in mine],
+            "x": [_before(speed) for speed in mine],
+            "answer": [speed.load.output_tokens for speed in mine],
+            "decode": [_decode(speed) for speed in mine],
+            "first": [_first_token(speed) for speed in mine],
+            "n": [len(speed.records) for speed in mine],
+        }
+    )
+    points[KEYS] = [speed.cell for speed in mine]
+    points = points.sort_values(["x", "decode"], ascending=[True, False])
+    best = points.drop_duplicates("line", keep="last")
+    best = best.sort_values(["x", "decode"], ascending=False).head(MOST_LINES)
+    told = [
+        {
+            "Recipe": row["line"],
+            "Tokens before the answer": f"{row['x']:,}",
+            "Tokens of the answer": f"{row['answer']:,}",
+            DECODE: rounded(row["decode"]),
+            FIRST: rounded(row["first"]) if row["first"] else "not measured",
+            "n": str(row["n"]),
+        }
+        for row in records(points)
+    ]
+    points = points.assign(tip=column(points, told))
+    shown = points[points["line"].isin(best["line"])].assign(group=points["line"])
+    panels = [
+        shown.assign(panel=panel, value=shown[name]).dropna(subset="value")
+        for panel, name in ((DECODE, "decode"), (FIRST, "first"))
+    ]
+    means = pd.concat(panels).assign(kind="mean")
+    groups = list(dict.fromkeys(best["line"]))
+    several = groups if len(groups) > 1 else []
+    ends = [named_ends(mine) for _, mine in means.groupby("panel")] if several else []
+    return Figure(
+        key=f"context-of-{model.slug}",
+        title="What does a long context cost?",
+        says=said.context(points[points["line"] == groups[0]]),
+        chart=chart(
+            shapes.lines,
+            pd.concat([means, means.assign(kind="run"), *ends]),
+            across="Tokens before the answer",
+            up="",
+            groups=several,
+            legend="Recipe",
+            ticks=sorted(map(float, shown["x"].unique())),
+        ),
+        table=table_of(told),
+        sample=f"{mine[0].machine}, {mine[0].load.tool}. Answers are no longer than what stands before them.",
+    )
+
+
+def _shows_context(speed: Speed) -> bool:
+    """Whether one user was alone, the time of an answer is known without that of its prompt, and it is no longer than
+    what stands before it."""
+    load = speed.load
+    is_alone = load.at_once == 1 and load.request_rate is None and not speed.cached
+    is_known = _decode(speed) is not None and speed.is_ranked(GENERATION)
+    before = load.depth + (load.input_tokens or 0)
+    return is_alone and is_known and 0 < (load.output_tokens or 0) <= before
+
+
+def _before(speed: Speed) -> int:
+    """The tokens that stand before an answer."""
+    prompt = 0 if speed.load.tool in APART else speed.load.input_tokens or 0
+    return speed.load.depth + prompt
+
+
+def _decode(speed: Speed) -> float | None:
+    """Tokens per second of an answer once it has begun: by the time of a token, else as a tool tells it that measures
+    prompts and answers apart."""
+    token_ms = speed.mean("tpot_mean_ms", "tpot_p50_ms")
+    if token_ms:
+        return MILLISECONDS / token_ms
+    return speed.mean(GENERATION) if PROMPT in speed.figures else None
+
+
+def _first_token(speed: Speed) -> float | None:
+    """Seconds to the first token."""
+    wait_ms = speed.mean("ttft_p50_ms", "ttft_mean_ms")
+    return wait_ms / MILLISECONDS if wait_ms else None
+
+
+def named_ends(means: pd.DataFrame) -> pd.DataFrame:
+    """The last point of each line with the line's name, and how far that has to move so that no two overlap."""
+    ends = means.sort_values("x").drop_duplicates("group", keep="last")
+    ends = ends.sort_values("value", ascending=False)
+    share = ends["value"].to_numpy() / means["value"].max()
+    pixels = shapes.LINES_HEIGHT * (1 - share)
+    steps = LINE_PIXELS * np.arange(len(ends))
+    places = np.maximum.accumulate(pixels - steps) + steps
+    places -= max(places[-1] - shapes.LINES_HEIGHT, 0)
+    return ends.assign(kind="end", label=ends["group"], dy=places - pixels)
 
 
 def _has(speed: Speed) -> bool:

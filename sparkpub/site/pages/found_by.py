@@ -9,7 +9,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.speeds import Speed
 from sparkpub.site.content import SearchAnswer
-from sparkpub.site.pages.answers import FrontAnswer
+from sparkpub.site.pages.answers import Card
 from sparkpub.site.pages.leaderboard_page import board_anchor
 from sparkpub.site.publication import Publication
 
@@ -71,13 +71,13 @@ def of_campaign(publication: Publication, campaign: CampaignData, answer: str) -
     )
 
 
-def of_front(answers: Sequence[FrontAnswer]) -> list[SearchAnswer]:
+def of_front(answers: Sequence[Card]) -> list[SearchAnswer]:
     """Words of the first page: its questions, each with its answer."""
     return [
         SearchAnswer(
             answer.anchor,
             f"{answer.question} ({answer.words})",
-            f"{answer.text} {_often(answer.words)}",
+            f"{answer.plain} {_often(answer.words)}",
         )
         for answer in answers
     ]

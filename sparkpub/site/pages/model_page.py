@@ -1,13 +1,14 @@
 """What the page of a model shows: one model over all campaigns, machines, formats and engines."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import metric_of
 from sparkpub.record.text import listed, span
+from sparkpub.review import recipe
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
 from sparkpub.review.models import ModelName
@@ -22,6 +23,7 @@ from sparkpub.site.pages.leaderboard_page import entry_text
 from sparkpub.site.pages.measure_page import identity
 from sparkpub.site.publication import Publication
 
+MakeCurves = Callable[[ModelName, Sequence[Speed], Mapping[Setup, str]], Figure | None]
 ENERGY = "energy_per_million_tokens_wh"
 ACCURACY = ("accuracy", "exact_match")
 """How the metrics begin that say how right a model's answers are."""
@@ -70,15 +72,28 @@ def entry(model: ModelPage) -> dict[str, Any]:
 
 def figure(publication: Publication, model: ModelPage) -> Figure | None:
     """Throughput of the machine against the speed of one user, on the machine that comes first."""
+    return _of_machine(publication, model, curves.users_of_model)
+
+
+def context_figure(publication: Publication, model: ModelPage) -> Figure | None:
+    """Decode speed and the wait for the first token against what stands in the context, on the machine that comes
+    first."""
+    return _of_machine(publication, model, curves.context_of_model)
+
+
+def _of_machine(
+    publication: Publication, model: ModelPage, make: MakeCurves
+) -> Figure | None:
+    """A figure of the first machine that has one."""
     names = setup_names(publication, model)
     order = [board.machine for board in publication.boards]
     sure = [speed for speed in model.speeds if not speed.doubts]
     machines = grouped(sure, lambda speed: speed.machine)
-    for machine in dict.fromkeys([*order, *machines]):
-        found = curves.users_of_model(model.name, machines.get(machine, ()), names)
-        if found is not None:
-            return found
-    return None
+    found = (
+        make(model.name, machines.get(machine, ()), names)
+        for machine in dict.fromkeys([*order, *machines])
+    )
+    return next(filter(None, found), None)
 
 
 def versions_figure(publication: Publication, model: ModelPage) -> Figure | None:
@@ -105,9 +120,13 @@ def _to_compare(speeds: Sequence[Speed]) -> Speed | None:
 
 
 def context(
-    publication: Publication, model: ModelPage, chart: str, versions_chart: str
+    publication: Publication,
+    model: ModelPage,
+    chart: str,
+    versions_chart: str,
+    context_chart: str = "",
 ) -> dict[str, Any]:
-    """What the template needs, with the placeholders of two charts; each may be empty."""
+    """What the template needs, with the placeholders of its charts; each may be empty."""
     names = setup_names(publication, model)
     doubts: dict[str, list[str]] = {}
     for speed in model.speeds:
@@ -128,6 +147,7 @@ def context(
         "campaigns": publication.dataset.campaigns,
         "names": publication.names,
         "chart": chart,
+        "context": context_chart,
         "versions": versions_chart,
         "is_of_versions": any(line.is_of_versions for line in lines),
         "recipes": [
@@ -197,6 +217,8 @@ def _recipe(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
     server = record.requested.environment.get("server")
     if isinstance(server, dict) and server.get("argv"):
         commands["Server"] = shlex.join(map(str, server["argv"]))
+    elif rebuilt := recipe.command(record):
+        commands[f"Server, {recipe.REBUILT}"] = rebuilt
     if record.argv:
         commands["Client" if commands else "Command"] = shlex.join(record.argv)
     return {
