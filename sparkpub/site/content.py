@@ -65,11 +65,12 @@ File = Page | bytes | Path
 
 class Site(NamedTuple):
     """The docs tree by address; what makes the pages of runs, one after another, with their addresses; and the
-    addresses of the style sheet and of the module that an engine has to put into every page."""
+    addresses of the style sheet, of the module and of the script before the theme's search that an engine has to put
+    into every page."""
 
     files: Mapping[str, File]
     runs: Callable[[], Iterator[tuple[str, Page]]]
-    assets: tuple[str, str] = ("", "")
+    assets: tuple[str, str, str] = ("", "", "")
 
 
 @dataclass(frozen=True)
