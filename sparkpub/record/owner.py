@@ -1,0 +1,76 @@
+"""Whose gathered campaigns these are: `owner.json` in a data folder that `gather` has filled.
+
+The owner's files stay as they were published. In memory their campaigns are called `OWNER.CAMPAIGN`, so that those of
+two owners never meet under one name.
+"""
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from sparkpub.record.errors import RecordError, field_problems
+from sparkpub.record.record import Key, Strict
+
+OWNER_FILE = "owner.json"
+GATHERED = Path("gathered")
+"""The folder, beside the configuration of the site, that holds a data folder for each owner. Git ignores it."""
+
+
+class Owner(Strict):
+    """Where an owner's campaigns come from."""
+
+    owner: Key
+    repository: str
+    commit: str
+    folder: str
+    """Where the campaigns, or the results that were imported, lie in the repository."""
+    imported: bool = False
+    """Whether the campaigns were made of results here: then the repository holds no record of them."""
+    licence: str | None = None
+    made_from: str = ""
+    """Digest of everything that decides what is gathered."""
+
+    def name(self, campaign: str) -> str:
+        """What a campaign of the owner is called here."""
+        return f"{self.owner}.{campaign}"
+
+    @property
+    def address(self) -> str:
+        """The folder in the repository at the commit, as the usual hosts show it."""
+        return (
+            f"{self.repository.removesuffix('.git')}/blob/{self.commit}/{self.folder}"
+        )
+
+
+def of(data: Path) -> Owner | None:
+    """The owner of a data folder; None of one's own. Raises RecordError for a damaged file."""
+    path = data / OWNER_FILE
+    if not path.is_file():
+        return None
+    try:
+        return Owner.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        what, *_ = field_problems(error)
+    raise RecordError(what, where=str(path), remedy="run sparkpub gather again")
+
+
+def gathered(folder: Path) -> list[Path]:
+    """The data folders of the owners below a folder, by name; none where nothing was gathered."""
+    return sorted(path.parent for path in folder.glob(f"*/{OWNER_FILE}"))
+
+
+Named = TypeVar("Named", bound=Strict)
+
+
+def as_owned(part: Named, owner: Owner) -> Named:
+    """A record, or a campaign, under the name that it has here."""
+    known = part.model_dump(include={"campaign", "run_id", "matrix"})
+    campaign = owner.name(known["campaign"])
+    update: dict[str, object] = {"campaign": campaign}
+    if "run_id" in known:
+        stem = known["run_id"].removeprefix(f"{known['campaign']}-")
+        update["run_id"] = f"{campaign}-{stem}"
+    if known.get("matrix"):
+        update["matrix"] = {**known["matrix"], "campaign": campaign}
+    return part.model_copy(update=update)
