@@ -14,19 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Annotated
-
-from pydantic import Field
 
 from sparkpub.collect.imports import about, import_results
 from sparkpub.collect.imports.given import Given
-from sparkpub.record import documents, repository
-from sparkpub.record.errors import SparkpubError, UsageError
-from sparkpub.record.owner import OWNER_FILE, Owner, of
+from sparkpub.record import repository
+from sparkpub.record.errors import SparkpubError
+from sparkpub.record.owner import OWNER_FILE, Line, Owner, of, read
 from sparkpub.record.package import source
-from sparkpub.record.record import Key, Origin
+from sparkpub.record.record import Origin
 from sparkpub.record.repository import GitError
-from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.store import write_atomic
 from sparkpub.record.text import counted
 from sparkpub.tools.language import TABLE
@@ -41,34 +37,6 @@ _PROTOCOLS = ("https", "http", "file")
 _LICENCES = ("LICENSE", "LICENCE", "COPYING")
 
 
-class Line(documents.ListEntry):
-    """One line of arena.yaml: whose results, where, and at which commit."""
-
-    id: Annotated[Key, Field(alias="owner")]
-    repository: Annotated[str, Field(pattern=r"^(https?|file)://\S+$")]
-    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-    data: str = DEFAULT_DATA.as_posix()
-    """The folder of the owner's campaigns."""
-    campaigns: tuple[Key, ...] = ()
-    """Which of them; all where none is named."""
-    results: Annotated[str | None, Field(alias="import")] = None
-    """A folder, or a file, with results of other tools; in place of `data`."""
-    mapping: str | None = None
-    """File beside arena.yaml that says what the columns of the results mean."""
-    about: str | None = None
-    """File beside arena.yaml with what is known of the results besides."""
-    machine: str | None = None
-    environment: str | None = None
-    model: str | None = None
-    licence: str | None = None
-    """Without one only figures and links are shown."""
-
-    @property
-    def folder(self) -> str:
-        """What is wanted of the repository."""
-        return self.data if self.results is None else self.results
-
-
 @dataclass(frozen=True)
 class Gathered:
     """What became of a line."""
@@ -77,14 +45,6 @@ class Gathered:
     commit: str
     text: str
     failed: bool = False
-
-
-def read(path: Path) -> list[Line]:
-    """The lines of arena.yaml. Raises UsageError with every mistake, by line."""
-    if not path.is_file():
-        remedy = "write a line per owner; the guide shows one"
-        raise UsageError("there is no such file", where=str(path), remedy=remedy)
-    return documents.read_parts(path, Line, UsageError)
 
 
 def gather(path: Path, out: Path, say: Callable[[str], None]) -> Iterator[Gathered]:

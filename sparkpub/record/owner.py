@@ -1,20 +1,51 @@
-"""Whose gathered campaigns these are: `owner.json` in a data folder that `gather` has filled.
+"""Several owners: the lines of arena.yaml, and `owner.json` in each data folder that `gather` has filled.
 
 The owner's files stay as they were published. In memory their campaigns are called `OWNER.CAMPAIGN`, so that those of
 two owners never meet under one name.
 """
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from sparkpub.record.errors import RecordError, field_problems
+from sparkpub.record import documents
+from sparkpub.record.errors import RecordError, UsageError, field_problems
 from sparkpub.record.record import Key, Strict
+from sparkpub.record.settings import DEFAULT_DATA
 
 OWNER_FILE = "owner.json"
+ARENA_FILE = "arena.yaml"
 GATHERED = Path("gathered")
 """The folder, beside the configuration of the site, that holds a data folder for each owner. Git ignores it."""
+
+
+class Line(documents.ListEntry):
+    """One line of arena.yaml: whose results, where, and at which commit."""
+
+    id: Annotated[Key, Field(alias="owner")]
+    repository: Annotated[str, Field(pattern=r"^(https?|file)://\S+$")]
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    data: str = DEFAULT_DATA.as_posix()
+    """The folder of the owner's campaigns."""
+    campaigns: tuple[Key, ...] = ()
+    """Which of them; all where none is named."""
+    results: Annotated[str | None, Field(alias="import")] = None
+    """A folder, or a file, with results of other tools; in place of `data`."""
+    mapping: str | None = None
+    """File beside arena.yaml that says what the columns of the results mean."""
+    about: str | None = None
+    """File beside arena.yaml with what is known of the results besides."""
+    machine: str | None = None
+    environment: str | None = None
+    model: str | None = None
+    licence: str | None = None
+    """Without one only figures and links are shown."""
+
+    @property
+    def folder(self) -> str:
+        """What is wanted of the repository."""
+        return self.data if self.results is None else self.results
 
 
 class Owner(Strict):
@@ -53,6 +84,14 @@ def of(data: Path) -> Owner | None:
     except ValidationError as error:
         what, *_ = field_problems(error)
     raise RecordError(what, where=str(path), remedy="run sparkpub gather again")
+
+
+def read(path: Path) -> list[Line]:
+    """The lines of arena.yaml. Raises UsageError with every mistake, by line."""
+    if not path.is_file():
+        remedy = "write a line per owner; the guide shows one"
+        raise UsageError("there is no such file", where=str(path), remedy=remedy)
+    return documents.read_parts(path, Line, UsageError)
 
 
 def gathered(folder: Path) -> list[Path]:
