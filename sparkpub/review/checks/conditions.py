@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,56 +19,47 @@ from sparkpub.review.checks.check import ASK, Asked, Check, each
 from sparkpub.review.checks.evidence import measured_phase, while_measuring
 from sparkpub.review.checks.finding import Threshold
 from sparkpub.review.checks.rules import Breaks, FiguresOfRuns, Rule, limit_of
-from sparkpub.review.checks.view import View, is_planned
+from sparkpub.review.checks.view import View, is_planned, once
 from sparkpub.review.physics import machine_of
 from sparkpub.review.statistics.estimate import Floats
 
 START_TEMPERATURE_CELSIUS = Threshold(
-    "start temperature celsius",
     START_CELSIUS,
     "Maximum start temperature in the methodology, used for runs without a recorded gate.",
 )
 WAITED_PERCENT = Threshold(
-    "waited percent",
     20.0,
     "Share of the measured time in which some process waited for disk or memory, by the kernel's pressure stall "
     "information, from which something else was at work. In real runs it was 7 at most.",
 )
 TENANT_LOAD_PERCENT = Threshold(
-    "tenant load percent",
     10.0,
     "GPU utilisation before a run from which another process uses it.",
 )
 SLOW_CLOCK_SHARE = Threshold(
-    "slow clock share",
     0.5,
     "Below this share of the maximum SM clock under load, the clock counts as stuck. A DGX Spark whose power "
     "negotiation failed runs at 500 to 850 MHz instead of about 2,400 MHz.",
 )
 HELD_CLOCK_SHARE = Threshold(
-    "held clock share",
     0.7,
     "Below this share of the maximum SM clock under load, something holds the clock down: heat where the GPU is at its "
     "slowdown temperature, whatever its driver says (a DGX Spark at 92 °C had 850 MHz), else a lock where neither "
     "power nor heat does. In real runs at less than full power it was 0.98 at least.",
 )
 THROTTLED_SHARE = Threshold(
-    "throttled share",
     0.01,
     "Share of samples under load with a thermal or hardware slowdown from which a run counts as throttled.",
 )
 TELEMETRY_GAP_INTERVALS = Threshold(
-    "telemetry gap intervals",
     5.0,
     "A gap is longer than so many intervals, and than two seconds: sensors can answer late under load.",
 )
 LEAK_GIB = Threshold(
-    "leak gib",
     telemetry.LEAK_GIB,
     "GiB from which memory that grows steadily leaks: an idle machine moves by less.",
 )
 REST_PERCENT = Threshold(
-    "rest percent",
     5.0,
     "Highest utilisation of the GPU in a measured phase below which it did not serve this run: a desktop needs this "
     "much.",
@@ -90,6 +81,7 @@ LOAD_SAMPLES = 5
 # -- what sensors say --------------------------------------------------------------------------------------------
 
 
+@once
 def conditions(view: View) -> FiguresOfRuns:
     """What the record and the samples of each run say of its conditions."""
     recorded = [(run, _recorded(run)) for run in view.happened]
@@ -228,67 +220,30 @@ def _nonsense(_view: View, stored: Stored) -> Iterator[str]:
             yield from filter(None, [problem])
 
 
-class Trouble(NamedTuple):
-    """What an engine warns of that changes the figures of a run, and what to do about it."""
-
-    said: re.Pattern[str]
-    happened: str
-    remedy: str
-    is_of_all: bool = False
-    """Whether what is said before the measurement, or in a log that does not say when that was, is true of it, too."""
-
-
-TROUBLES = (
-    Trouble(
-        re.compile(r"preempt|recomput|evict|in the KV cache|pool is full", re.I),
-        "took requests out of its batch, to compute them again later",
-        "Send fewer requests at once, or give the KV cache more memory, and re-run.",
-    ),
-    Trouble(
-        re.compile(r"fall(?:s|ing)?[ -]?back|fell back|sub-?optimal|degrade", re.I),
-        "used slower code than it could",
-        "Install what the engine lacks, or choose another kernel, and re-run.",
-    ),
-    Trouble(
-        re.compile(r"truncat|context shift", re.I),
-        "cut prompts short, or forgot their beginning, to fit them into its context",
-        "Give each request a longer context (`-c`, `num_ctx`, `--context-length`), and re-run.",
-        is_of_all=True,
-    ),
-    Trouble(
-        re.compile(r"no usable GPU|layers on the GPU", re.I),
-        "computed the model, or a part of it, on the processor",
-        "Install a build for the GPU, or let all layers fit into its memory, and re-run.",
-        is_of_all=True,
-    ),
-    Trouble(
-        re.compile(r"compil|autotun", re.I),
-        "compiled kernels, which the requests waited for",
-        "Warm up with the same lengths and the same number of requests, and re-run.",
-    ),
+_TROUBLE = re.compile(
+    r"preempt|recomput|evict|in the KV cache|pool is full"
+    r"|fall(?:s|ing)?[ -]?back|fell back|sub-?optimal|degrade|compil|autotun",
+    re.I,
 )
-"""Of the warnings of real engines, those that a reader has to know. Others say what a client or a server would have
-liked better: samplers, limits of open files, lengths of prompts."""
-ERRORS = Trouble(
-    re.compile(""), "reported errors", "Read the log around the error, and re-run."
+"""What engines warn of that changes the figures of a run, if it comes while that is measured: requests that were taken
+out of the batch, slower code, code that was not ready. Others say what a client or a server would have liked better:
+samplers, limits of open files, lengths of prompts."""
+_DOES_NOT_FIT = re.compile(
+    r"truncat|context shift|no usable GPU|layers on the GPU", re.I
 )
+"""The same, whenever it is said: prompts that were cut short, and layers that the processor computed."""
 
 
-def _of_engine(trouble: Trouble) -> Asked:
-    """Whether an engine warned of this, and of nothing that is told before it."""
-
-    def problems(view: View, stored: Stored) -> Iterable[str]:
-        answer, said = view.evidence.of(stored).answer, []
-        for text, measured, is_error in answer.warnings if answer else ():
-            known = (*TROUBLES, *[ERRORS] * is_error)
-            first = next((one for one in known if one.said.search(text)), None)
-            if first is trouble and (measured or trouble.is_of_all):
-                said.append(text)
-        return _first_of(said, "warnings")
-
-    happened = f"ran on an engine that {trouble.happened}"
-    happened += "" if trouble.is_of_all else ", while it was measured"
-    return Asked(happened, each(problems), remedy=trouble.remedy)
+def _trouble(view: View, stored: Stored) -> Iterable[str]:
+    """What an engine warned of that a reader has to know."""
+    answer = view.evidence.of(stored).answer
+    said = [
+        each.text
+        for each in (answer.warnings if answer else ())
+        if _DOES_NOT_FIT.search(each.text)
+        or (each.measured and (each.is_error or _TROUBLE.search(each.text)))
+    ]
+    return _first_of(said, "warnings")
 
 
 # -- memory that grows -------------------------------------------------------------------------------------------
@@ -524,7 +479,14 @@ CHECKS = (
         "engine-warning",
         "Did the engine work undisturbed while it was measured?",
         kind="evidence",
-        asked=tuple(map(_of_engine, (*TROUBLES, ERRORS))),
+        asked=(
+            Asked(
+                "ran on an engine that warned of slower work, or of less",
+                each(_trouble),
+            ),
+        ),
+        remedy="Read the warning in the log. Fewer requests, more KV cache, a longer context, all layers on the GPU or "
+        "a longer warm-up mend most of them; then re-run.",
         imported=ASK,
     ),
 )

@@ -20,22 +20,19 @@ from sparkpub.review.checks.rules import WALL, Breaks
 from sparkpub.review.checks.view import (
     Case,
     View,
-    ids,
     in_words,
     is_planned,
-    label,
     listed,
+    once,
 )
 from sparkpub.review.reviewed import Cell
 
 LENGTH_TOLERANCE = Threshold(
-    "length tolerance",
     0.005,
     "Allowed relative difference between requested and counted tokens per request, and two tokens at least: random "
     "prompts are decoded and encoded again. Answers that the tool forces to a length have exactly that length.",
 )
 PROMPT_TOLERANCE = Threshold(
-    "prompt tolerance",
     0.1,
     "The same for prompts of llama-benchy, which are cut from a text: parts of it have more or fewer tokens than the "
     "whole has on average. And for prompts of imported runs, to which a chat template may add.",
@@ -97,7 +94,7 @@ def _done_otherwise(view: View, stored: Stored) -> Iterator[str]:
     requested, seen, load = record.requested, record.observed, load_of(record)
     server = seen.settings.get("server")
     if server is not None:
-        owner = view.once(_owners)[server]
+        owner = _owners(view)[server]
         yield from _unlike("server", "/".join(owner), "/".join(record.cell[:2]))
     if "requests" not in requested.disputed:
         yield from _unlike("requests", load.requests, _sent(record))
@@ -120,6 +117,7 @@ def is_path(value: str) -> bool:
     return value.startswith(("/", "{", "<"))
 
 
+@once
 def _owners(view: View) -> Mapping[str, tuple[str, str]]:
     """Server to the model and environment whose run was the first that it answered."""
     owners: dict[str, tuple[str, str]] = {}
@@ -193,36 +191,14 @@ def _on_the_processor(_view: View, stored: Stored) -> Iterator[str]:
 # -- as many runs as declared ----------------------------------------------------------------------------------------
 
 
-def duplicate_iteration(view: View) -> Iterator[Finding]:
-    """Iterations that stand more than once in their cell. The first good record counts, see
-    `ReviewedCampaign.doubles`: so nobody picks the better one."""
+def _doubled(view: View) -> list[Case]:
+    """Records of iterations that have several. The first good one counts, see `ReviewedCampaign.doubles`."""
     doubles = view.reviewed.doubles
-    counts = {*doubles.values()}
-    again = [
-        run for run in view.happened if run.run_id in counts or run.run_id in doubles
-    ]
-    if again:
-        first = again[0].record
-        same = sum(
-            (run.record.cell, run.record.iteration) == (first.cell, first.iteration)
-            for run in again
-        )
-        more = f" So were {len(counts) - 1} more." if len(counts) > 1 else ""
-        text = (
-            f"Iteration {first.iteration} of {label(first.cell)} was recorded {same} times.{more} Only the first "
-            "record of each counts, so that nobody picks the better one."
-        )
-        cells = [run.record.cell for run in again]
-        yield view.finding(
-            "duplicate-iteration",
-            "error",
-            text,
-            cells=cells,
-            runs=ids(again),
-            excluded=list(doubles),
-        )
+    named = {*doubles, *doubles.values()}
+    return [(run, "") for run in view.happened if run.run_id in named]
 
 
+@once
 def _good(view: View) -> Mapping[Cell, int]:
     """How many iterations of each cell have a record without a fault."""
     return {
@@ -238,7 +214,7 @@ def _good(view: View) -> Mapping[Cell, int]:
 
 def missing_cell(view: View) -> Iterator[Finding]:
     """Declared cells without one good run."""
-    missing = [cell for cell, good in view.once(_good).items() if not good]
+    missing = [cell for cell, good in _good(view).items() if not good]
     if missing:
         text = f"No good run of {in_words(missing)}, which the matrix declares."
         yield view.finding("missing-cell", "warning", text, cells=missing)
@@ -253,7 +229,7 @@ def unbalanced(view: View) -> Iterator[Finding]:
     if view.reviewed.replicated:
         machines = max(1, len(coverage.machines_of(view.campaign.records)))
     others: dict[int, dict[Cell, int]] = defaultdict(dict)
-    for cell, good in view.once(_good).items():
+    for cell, good in _good(view).items():
         declared = matrix.iterations_of(cell[2]) * machines
         if good not in (0, declared):
             others[declared][cell] = good
@@ -299,8 +275,13 @@ CHECKS = (
     Check(
         "duplicate-iteration",
         "Duplicate iterations?",
-        ("error",),
-        duplicate_iteration,
+        asked=(
+            Asked(
+                "repeat an iteration, of which the first record counts, so that nobody picks the better one",
+                _doubled,
+                "error",
+            ),
+        ),
         remedy="Quarantine the starts that were given up, with the reason.",
     ),
     Check(
@@ -309,6 +290,7 @@ CHECKS = (
         ("warning",),
         missing_cell,
         remedy="Run sparkpub collect again, or take the cell out of the matrix (exclude:).",
+        imported=ASK,
     ),
     Check(
         "unbalanced",

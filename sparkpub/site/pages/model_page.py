@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import metric_of
 from sparkpub.record.text import listed, span
+from sparkpub.review import recipe
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
 from sparkpub.review.models import ModelName
@@ -216,6 +217,8 @@ def _recipe(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
     server = record.requested.environment.get("server")
     if isinstance(server, dict) and server.get("argv"):
         commands["Server"] = shlex.join(map(str, server["argv"]))
+    elif rebuilt := recipe.command(record):
+        commands[f"Server, {recipe.REBUILT}"] = rebuilt
     if record.argv:
         commands["Client" if commands else "Command"] = shlex.join(record.argv)
     return {

@@ -144,8 +144,14 @@ def answered(values: Mapping[str, float] | None = None, **changes: Any) -> Rerea
 
 def told(check: Callable[[View], Iterable[Finding]] | str, view: View) -> list[str]:
     """Severity and message of what a check finds, or the one of that name."""
-    run = CHECKS[check].run if isinstance(check, str) else check
+    run = asked(check) if isinstance(check, str) else check
     return [f"{found.severity}: {found.message}" for found in run(view)]
+
+
+def asked(check: str) -> Callable[[View], Iterable[Finding]]:
+    """Everything that a check asks of a campaign."""
+    one = CHECKS[check]
+    return lambda view: [*one.ask(view, takes_out=True), *one.run(view)]
 
 
 def said(check: str, view: View, words: str | None) -> None:

@@ -135,12 +135,12 @@ SAID = [
     (
         # llama.cpp, `src/llama-model.cpp` (b4750)
         "load_tensors: offloaded 20/33 layers to GPU\n" + BEGINS,
-        "computed the model, or a part of it, on the processor: 20 of 33 layers on the GPU",
+        "20 of 33 layers on the GPU",
     ),
     (
         # `examples/server/server.cpp` of the same; of a log without the client's lines
         "slot      release: id  0 | task 7 | stop processing: n_past = 511, truncated = 1\n",
-        "cut prompts short, or forgot their beginning, to fit them into its context: stop processing",
+        "stop processing",
     ),
     (
         "slot      release: id  0 | task 7 | stop processing: n_past = 496, truncated = 0\n",
@@ -150,13 +150,13 @@ SAID = [
         # https://github.com/ollama/ollama/issues/7907, with the level that its runner has since
         'time=2024-12-02T09:25:57.024Z level=WARN source=runner.go:131 msg="truncating input prompt" limit=2048 '
         "prompt=17624 keep=5 new=2048\n",
-        "to fit them into its context: source",
+        "less: source",
     ),
     (
         # SGLang, `scheduler.py`: at level INFO
         BEGINS
         + "[2026-05-24 03:51:46 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 1\n",
-        "took requests out of its batch, to compute them again later, while it was measured: KV cache pool is full",
+        "KV cache pool is full",
     ),
     (
         "[2026-05-24 03:51:46 TP0] KV cache pool is full. Retract requests.\n" + BEGINS,
@@ -166,7 +166,7 @@ SAID = [
         # TensorRT-LLM, of a head size that its fused kernels lack
         BEGINS
         + "[TensorRT-LLM][WARNING] Fall back to unfused MHA because of unsupported head size 128 in sm_87\n",
-        "used slower code than it could, while it was measured: Fall back to unfused MHA",
+        "Fall back to unfused MHA",
     ),
 ]
 """What engines say of a model or a prompt that does not fit, as their sources write it, and what a reader is told."""

@@ -20,7 +20,7 @@ from sparkpub.record.record import (
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS, Finding, Review, review
 from sparkpub.review.checks.acknowledging import covers
-from sparkpub.review.checks.copies import dependent, recorded
+from sparkpub.review.checks.copies import dependent
 from sparkpub.review.checks.evidence import FileSum
 from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import Dataset, load
@@ -29,6 +29,7 @@ from tests.review.checks.in_memory import (
     a_view,
     answered,
     said,
+    told,
     with_metrics,
 )
 from tests.review.test_changes import a_folder
@@ -77,8 +78,8 @@ def valued(value: float | None, source: Any, **fields: Any) -> Stored:
     ],
 )
 def test_a_log_is_missing_more_or_less(run: Stored, severities: list[str]) -> None:
-    found = CHECKS["missing-log"].run(a_view(run))
-    assert [each.severity for each in found] == severities
+    found = told("missing-log", a_view(run))
+    assert [line.partition(":")[0] for line in found] == severities
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_facts_are_those_of_the_log(
 def mistaken(view: View) -> list[Finding]:
     """What `metric-mismatch` finds in runs that count."""
     check = CHECKS["metric-mismatch"]
-    return list(check.ask(view, check.asked_later))
+    return list(check.ask(view, takes_out=False))
 
 
 def test_what_was_acknowledged_as_a_fact_mismatch_is_a_metric_mismatch() -> None:
@@ -172,7 +173,7 @@ def test_no_two_runs_share_a_file_or_all_their_figures(
     fields: dict[str, Any], shared: str | None
 ) -> None:
     runs = [a_run(**fields, iteration=number) for number in (1, 2)]
-    found = list(dependent(recorded(a_view(*runs))))
+    found = list(dependent(runs))
     assert [finding.check for finding in found] == ["copied-evidence"] * bool(shared)
     assert all(f"shares {shared}" in finding.message for finding in found)
     assert all(len(finding.runs) == 2 for finding in found)
@@ -200,7 +201,7 @@ OTHER = Machine(id="m1", gpus=(Gpu(name="G", id="h"),))
 def test_runs_on_one_gpu_do_not_overlap(
     first: Stored, second: Stored, words: str | None
 ) -> None:
-    found = list(dependent(recorded(a_view(first, second))))
+    found = list(dependent([first, second]))
     assert [finding.check for finding in found] == ["time-consistency"] * bool(words)
     assert all((words or "") in finding.message for finding in found)
 

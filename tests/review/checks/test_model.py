@@ -6,7 +6,7 @@ import pytest
 
 from sparkpub.record.record import Architecture, Machine, Observed, Requested
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.model import same_numbers
+from sparkpub.review.checks.spread import same_numbers
 from sparkpub.review.checks.view import View
 from tests.review.checks.in_memory import a_run, a_view, said, told
 

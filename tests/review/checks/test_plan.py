@@ -185,7 +185,7 @@ def test_a_server_answers_the_runs_of_one_cell() -> None:
 def test_an_iteration_counts_once() -> None:
     again = a_run(minute=5)
     (line,) = found("duplicate-iteration", a_run(), a_run(iteration=2), again)
-    assert line.startswith("Iteration 1 of m/native/w was recorded 2 times.")
+    assert line.startswith("2 runs of m/native/w repeat an iteration")
     repeat = a_run(minute=5, repeat_of=a_run().run_id)
     assert found("duplicate-iteration", a_run(), repeat) == []
 
