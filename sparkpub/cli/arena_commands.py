@@ -8,7 +8,7 @@ import click
 from sparkpub.cli.group import cli
 from sparkpub.cli.options import FOLDER, JSON, PATH, on_folder
 from sparkpub.cli.printing import finish, next_step, print_as
-from sparkpub.record.owner import GATHERED
+from sparkpub.record.settings import GATHERED
 
 
 @cli.command()

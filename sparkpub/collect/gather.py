@@ -19,7 +19,7 @@ from sparkpub.collect.imports import about, import_results
 from sparkpub.collect.imports.given import Given
 from sparkpub.record import repository
 from sparkpub.record.errors import SparkpubError
-from sparkpub.record.owner import OWNER_FILE, Line, Owner, of, read
+from sparkpub.record.owner import OWNER_FILE, ArenaLine, Owner, of, read
 from sparkpub.record.package import source
 from sparkpub.record.record import Origin
 from sparkpub.record.repository import GitError
@@ -64,7 +64,9 @@ def gather(path: Path, out: Path, say: Callable[[str], None]) -> Iterator[Gather
             yield told(said, failed=True)
 
 
-def _gathered(line: Line, beside: Path, place: Path, say: Callable[[str], None]) -> str:
+def _gathered(
+    line: ArenaLine, beside: Path, place: Path, say: Callable[[str], None]
+) -> str:
     """Gather one owner, and say what there is of it now."""
     digest = _digest(line, beside)
     with suppress(SparkpubError):
@@ -104,7 +106,7 @@ def _work(place: Path) -> Path:
     return place.with_name(f".{place.name}")
 
 
-def _digest(line: Line, beside: Path) -> str:
+def _digest(line: ArenaLine, beside: Path) -> str:
     """Of the line, of the files that it names, and of this program where it imports."""
     parts = [line.model_dump_json()]
     parts += [
@@ -115,7 +117,7 @@ def _digest(line: Line, beside: Path) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _fetch(line: Line, tree: Path) -> None:
+def _fetch(line: ArenaLine, tree: Path) -> None:
     """The files that a line wants of a repository, at its commit: no history, and of other files their names alone."""
     repository.begin(tree)
 
@@ -150,7 +152,7 @@ def _fetch(line: Line, tree: Path) -> None:
         raise GitError(f"{size / 2**20:,.0f} MiB; {MOST_BYTES // 2**20:,} are taken")
 
 
-def _wanted(line: Line, listed: Iterable[str]) -> Iterator[str]:
+def _wanted(line: ArenaLine, listed: Iterable[str]) -> Iterator[str]:
     """The paths of plain files that a line wants, of a listed tree. Links and submodules are none."""
     folders = [PurePosixPath(line.folder)]
     if line.results is None and line.campaigns:
@@ -165,7 +167,7 @@ def _wanted(line: Line, listed: Iterable[str]) -> Iterator[str]:
             yield name
 
 
-def _placed(line: Line, data: Path, made: Path) -> str:
+def _placed(line: ArenaLine, data: Path, made: Path) -> str:
     """Lay an owner's campaigns into the new data folder: what lies in each folder itself, and nothing below it."""
     names = line.campaigns or sorted(
         path.parent.name for path in data.glob("*/campaign.json")
@@ -182,7 +184,7 @@ def _placed(line: Line, data: Path, made: Path) -> str:
 
 
 def _imported(
-    line: Line, results: Path, made: Path, beside: Path, say: Callable[[str], None]
+    line: ArenaLine, results: Path, made: Path, beside: Path, say: Callable[[str], None]
 ) -> str:
     """Import an owner's results into the new data folder."""
     origin = Origin(

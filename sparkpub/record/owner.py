@@ -16,11 +16,9 @@ from sparkpub.record.settings import DEFAULT_DATA
 
 OWNER_FILE = "owner.json"
 ARENA_FILE = "arena.yaml"
-GATHERED = Path("gathered")
-"""The folder, beside the configuration of the site, that holds a data folder for each owner. Git ignores it."""
 
 
-class Line(documents.ListEntry):
+class ArenaLine(documents.ListEntry):
     """One line of arena.yaml: whose results, where, and at which commit."""
 
     id: Annotated[Key, Field(alias="owner")]
@@ -86,12 +84,12 @@ def of(data: Path) -> Owner | None:
     raise RecordError(what, where=str(path), remedy="run sparkpub gather again")
 
 
-def read(path: Path) -> list[Line]:
+def read(path: Path) -> list[ArenaLine]:
     """The lines of arena.yaml. Raises UsageError with every mistake, by line."""
     if not path.is_file():
         remedy = "write a line per owner; the guide shows one"
         raise UsageError("there is no such file", where=str(path), remedy=remedy)
-    return documents.read_parts(path, Line, UsageError)
+    return documents.read_parts(path, ArenaLine, UsageError)
 
 
 def gathered(folder: Path) -> list[Path]:

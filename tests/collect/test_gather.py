@@ -1,4 +1,4 @@
-"""Other owners' campaigns, gathered from real repositories: over `file://`, and over HTTP as git's own server speaks it."""
+"""Other owners' campaigns, gathered from real repositories: over `file://` and over git's own HTTP."""
 
 import http.server
 import os
