@@ -70,6 +70,13 @@ def import_results(
             if isinstance(left, Left) and left.reason.startswith(NO_RESULT)
         }
         outcome.unread = starter.kinds(folder, unread)
+    if given.about.path is None and given.mapping is None:
+        sources = [
+            item.source.partition(", run ")[0]
+            for item in found
+            if isinstance(item, Draft)
+        ]
+        outcome.pattern = starter.builds(sources) if sources else None
     for of, items in campaigns:
         write(items, data, of, outcome, originals=originals)
     known = ", ".join(catalogue.machines())
