@@ -107,9 +107,9 @@ def import_(
 
     PATH is a file or a folder with results of aiperf, benchmark-spark, genai-perf, guidellm, inference-perf,
     llama-bench, llama-benchy, llama-server, lm-eval, ollama, servebench, sglang, tool-eval-bench, trtllm-bench and
-    vllm-bench, in any mixture: what they saved, or what they printed. For CSV and JSON of your own, --preview prints a mapping to begin with, and --mapping reads them.
-    What lies beside the results, such as meta.json, telemetry and logs, is read too. Importing the same results again
-    changes nothing. The exit status is 1 if anything was refused.
+    vllm-bench, in any mixture: what they saved, or what they printed. For CSV and JSON of your own, --preview prints
+    a mapping to begin with, and --mapping reads them. What lies beside the results, such as meta.json, telemetry and
+    logs, is read too. Importing the same results again changes nothing. The exit status is 1 if anything was refused.
 
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
