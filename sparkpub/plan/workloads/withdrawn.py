@@ -38,9 +38,9 @@ class WithdrawnOptions(Options):
 
     def asked(self) -> dict[str, Any]:
         """With what the type took for options that were left out; prompts of a file have no length."""
-        lengths = {"input_tokens": 512, "output_tokens": 128}
-        options = {"dataset": None} | lengths | _TAKEN[self.type] | dict(self)
-        if options["dataset"] is not None:
+        options: dict[str, Any] = {"input_tokens": 512, "output_tokens": 128}
+        options |= {**_TAKEN[self.type], **dict(self)}
+        if options.get("dataset") is not None:
             options["input_tokens"] = None
         return options
 
