@@ -95,7 +95,11 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
     """Raise SiteError with every reason for which this must not be published: errors that nobody has answered,
     typed figures, links to evidence that is not there, claims whose verdict changed."""
-    found = proofread(dataset, options).unacknowledged("error")
+    found = [
+        finding
+        for finding in proofread(dataset, options).unacknowledged("error")
+        if not dataset.is_gathered(finding.campaign)  # they are shown, and not ranked
+    ]
     lines = [
         f"{finding.check}: {finding.where}: {finding.message}" for finding in found
     ]

@@ -29,8 +29,9 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
+from sparkpub.record import owner
 from sparkpub.record.errors import SiteError, SparkpubError
-from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.settings import DEFAULT_DATA, GATHERED
 from sparkpub.site import manual, stamp
 from sparkpub.site.browser import security
 from sparkpub.site.cache import user_folder
@@ -339,9 +340,10 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return server
 
     def data(self, config: MkDocsConfig) -> list[Path]:
-        """The folders of the campaigns."""
+        """The folders of the campaigns, one's own and those that were gathered."""
         names = self.config.folders.split(os.pathsep)
         first, *others = [self._folder(config) / name for name in names]
+        others += owner.gathered(self._folder(config) / GATHERED)
         return [first, *(folder for folder in others if folder.is_dir())]
 
     def _folder(self, config: MkDocsConfig) -> Path:

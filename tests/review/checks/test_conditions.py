@@ -24,8 +24,9 @@ from sparkpub.record.record import (
 )
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.acknowledging import covers
-from sparkpub.review.checks.conditions import POWER_CAP, growth
+from sparkpub.review.checks.conditions import growth
 from sparkpub.review.checks.evidence import Warned
+from sparkpub.review.checks.sensors import POWER_CAP
 from tests.review.checks.in_memory import (
     a_run,
     a_view,
@@ -133,7 +134,7 @@ CONDITIONS: dict[str, list[tuple[dict[str, Any], dict[str, Any], str | None]]] =
         ({}, {DISK: 20.0}, None),
     ],
     "kernel-warning": [
-        ({"container": KILLED} | event("oom", "one"), {}, "2 messages, the first: one"),
+        ({"container": KILLED} | event("oom", "one"), {}, "for lack of memory"),
     ],
     "telemetry-gap": [
         (LASTED, silent(8), None),

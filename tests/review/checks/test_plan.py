@@ -194,7 +194,7 @@ def test_cells_have_as_many_runs_as_declared() -> None:
     native = [planned(iteration=number) for number in (1, 2)]
     short = planned("container")
     failed = {"status": "failed", "status_reason": "killed"}
-    few = "Of the 2 good runs that the matrix declares there are 1: m/container/w"
+    few = "Of the good runs that the matrix declares there are 1 of 2: m/container/w"
     none = "No good run of m/container/w, which the matrix declares"
     for more, name, lines in (
         ([], "unbalanced", []),

@@ -10,7 +10,7 @@ import pytest
 from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Gpu, Machine, Observed
-from sparkpub.review.checks import CHECKS, conditions, rules
+from sparkpub.review.checks import CHECKS, conditions, rules, sensors
 from sparkpub.review.checks.rules import (
     CALLED,
     DEFINED,
@@ -28,7 +28,7 @@ def test_every_name_of_a_rule_is_given_by_something() -> None:
     given |= {f"asked_{field.name}" for field in fields(Load)}
     given |= {f"{name}_operations" for name in METRICS}
     given |= {"deviation_tpot", "deviation_output_tokens", "True"}
-    source = inspect.getsource(rules) + inspect.getsource(conditions)
+    source = "".join(map(inspect.getsource, (rules, conditions, sensors)))
     asked = [one.cases for check in CHECKS.values() for one in check.asked]
     every = [rule for one in asked if isinstance(one, Breaks) for rule in one.rules]
     expressions = [part for rule in every for part in (rule.holds, *rule[2:])]
