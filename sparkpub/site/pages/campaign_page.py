@@ -316,7 +316,8 @@ def compared(publication: Publication, campaign: CampaignData, metric: Metric) -
     text = sentences.differences(publication.names, metric, rows)
     row = _together(publication, campaign, metric)
     if row is not None:
-        ends = between(*row.ci95_effect, 1, signed=True)
+        low, high = row.ci95_effect
+        ends = between(low, high, 1, signed=True)
         text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
     return text
 

@@ -63,7 +63,9 @@ def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
         described = pd.DataFrame([_described(record) for record in mine])
         described.index = pd.Index([number[record.campaign] for record in mine])
         rows += [
-            (field, _values(told)) for field, told in described.items() if any(told)
+            (str(field), _values(told))
+            for field, told in described.items()
+            if any(told)
         ]
         parts += [f"## {plain(name)}", reference.table(("what", "as recorded"), rows)]
         missing = [name for name in MACHINE.values() if name not in dict(rows)]
@@ -82,7 +84,7 @@ def _values(told: pd.Series) -> str:
     for text, where in places.items():
         numbers = sorted(set(where))
         noun = "campaign" if len(numbers) == 1 else "campaigns"
-        lines.append(f"{plain(text)} ({noun} {', '.join(map(str, numbers))})")
+        lines.append(f"{plain(str(text))} ({noun} {', '.join(map(str, numbers))})")
     return "<br>".join(lines)
 
 
