@@ -40,7 +40,7 @@ class Speed:
     records: tuple[Record, ...]
     """The runs that count, in order of time."""
     doubts: tuple[str, ...] = ()
-    """Checks whose errors change what the figures mean: such figures are not ranked."""
+    """Checks that found an error in it: its figures are not ranked."""
     questioned: Mapping[str, str] = field(default_factory=dict)
     """Metric to the check that warns of it in this cell."""
 
@@ -134,9 +134,10 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
 
 
 def _doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """The checks that found a cell's figures not to mean what they seem to."""
+    """The checks that found an error, but for those that took runs out: what is left did happen. What fails a check is
+    no answer."""
     checks = (each.check for each in findings if each.severity == "error")
-    doubts = (check for check in checks if CHECKS[check].kind == "meaning")
+    doubts = (check for check in checks if CHECKS[check].kind != "happened")
     return tuple(dict.fromkeys(doubts))
 
 

@@ -100,15 +100,16 @@ def test_an_open_loop_ranks_no_throughput_and_memory_is_no_speed() -> None:
     assert measured(*runs_of("a", [5.0], metric="peak_memory_gib")) == []
 
 
-def test_a_figure_in_doubt_is_not_ranked() -> None:
+@pytest.mark.parametrize("check", ["roofline", "foreign-telemetry"])
+def test_a_figure_in_doubt_is_not_ranked(check: str) -> None:
     board = board_of(
         *runs_of("m", [900.0], load=ONE, workload="w"),
         *runs_of("n", [100.0], load=ONE, workload="w"),
-        findings=[a_finding("roofline", "error")],
+        findings=[a_finding(check, "error")],
     )
     assert order(board) == ["n"]
-    assert [speed.doubts for speed in board.unranked] == [("roofline",)]
-    findings = [a_finding("roofline", "warning"), a_finding("exit-status", "error")]
+    assert [speed.doubts for speed in board.unranked] == [(check,)]
+    findings = [a_finding(check, "warning"), a_finding("exit-status", "error")]
     board = board_of(*runs_of("m", [900.0], load=ONE, workload="w"), findings=findings)
     assert order(board) == ["m"]
 

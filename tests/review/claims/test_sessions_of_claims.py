@@ -56,7 +56,7 @@ def test_a_claim_over_two_sessions_is_decided_between_them() -> None:
     mean = (first + second) / 2
     assert unit["ci95"] == pytest.approx([mean - half, mean + half], rel=1e-3)
     assert unit["n"] == (10, 10, 10, 10)
-    assert "2 sessions: n = 10 and 10; n = 10 and 10" in both.text
+    assert "2 sessions: 10 and 10 runs; 10 and 10 runs" in both.text
     assert "sessions like these, of 1 machine on 1 day" in both.text
 
 
