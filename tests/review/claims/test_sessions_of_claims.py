@@ -85,18 +85,6 @@ def test_a_trend_is_of_one_campaign() -> None:
         )
 
 
-def test_a_claim_over_rounds_says_how_many_rounds_it_rests_on() -> None:
-    """Ten runs natively and seven in the container make seven complete rounds."""
-    cells = {("m", "native"): NATIVE, ("m", "container"): OTHER[:7]}
-    data = a_dataset(cells, order="interleaved")
-    found = asked(data, expect={"direction": "higher"}, repeated_in=[])
-    (unit,) = found.evidence["units"]
-    assert unit["n"] == (7,)
-    assert "7 rounds)" in found.text
-    unpaired = asked(a_dataset(cells), expect={"direction": "higher"}, repeated_in=[])
-    assert unpaired.evidence["units"][0]["n"] == (10, 7)
-
-
 def test_an_effect_over_all_cells_is_pooled() -> None:
     """Three models at very different levels, each container about 0.5 tok/s faster, lost in the noise of any one."""
     cells = {}
