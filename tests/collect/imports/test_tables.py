@@ -28,7 +28,7 @@ from sparkpub.review.setup import setup_of
 from sparkpub.review.tables import column
 from sparkpub.review.told import FORMATS
 from sparkpub.site import manual
-from sparkpub.tools.language import read_mapping
+from sparkpub.tools.language import read_mappings
 from tests.building import a_record
 from tests.collect.imports.importing import records_in
 
@@ -258,7 +258,7 @@ def test_the_mappings_and_layouts_of_the_guide_are_right(tmp_path: Path) -> None
     file = tmp_path / "x.yaml"
     for block in mappings:
         file.write_text(block)
-        assert read_mapping(file).declared.metrics
+        assert all(each.declared.metrics for each in read_mappings(file))
     file.write_text(layouts[0])
     assert read_about(file).layout is not None
 
@@ -676,6 +676,7 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
     lines = outcome.lines()
     assert lines[1:] == [
+        "# file runs.csv with output_throughput_tok_s, ttft_mean_ms",
         "run:",
         '  model: "Model"',
         '  started: "date"',
