@@ -16,6 +16,7 @@ from sparkpub.site.pages import (
     measure_page,
     metadata,
     model_page,
+    owners,
     preview_pictures,
     programs,
 )
@@ -46,6 +47,7 @@ def pages(
     yield "leaderboard/index.md", _leaderboard(page, publication)
     yield from _campaigns(page, publication, library)
     yield from _models(page, publication, library)
+    yield from _owners(page, publication)
 
     measure = page("measure", figures=measure_page.FIGURES)
     yield "measure/index.md", replace(measure, found_by=found_by.MEASURE)
@@ -67,6 +69,16 @@ def pages(
             by_check=findings.by_check,
         ),
     )
+
+
+def _owners(page: MakePage, publication: Publication) -> Iterator[tuple[str, File]]:
+    """The list of owners and the page of each, where there are others than the site's own."""
+    found = owners.context(publication)
+    if found:
+        yield owners.LIST, page("owners", owners=found)
+    for owner in found:
+        if owner["is_gathered"]:
+            yield owners.source(owner["name"]), page("owner", owner=owner)
 
 
 def _front(page: MakePage, publication: Publication, posts: Sequence[Post]) -> Page:
