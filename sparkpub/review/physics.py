@@ -145,6 +145,8 @@ def read_per_step(record: Record, batch: int) -> StepBytes | None:
         least = (1 - EMBEDDING_SHARE) * loaded
         return StepBytes(least, loaded, 0, "the weights that were loaded")
     width = weights.bits(setup_of(record).quantization)
+    if width and loaded and seen.parameters:
+        width = min(width, math.ceil(8 * loaded / seen.parameters))
     active = active_parameters(record)
     if batch > 1 or active is None or width is None or width < _WIDE_BITS:
         return None

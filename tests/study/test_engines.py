@@ -69,6 +69,6 @@ def test_cells_that_are_short_of_runs_are_told_together(committed: Review) -> No
         "dense7b/container/serve-c8",
     }
     assert (
-        "Of the 10 good runs that the matrix declares there are 6 and 7"
+        "Of the good runs that the matrix declares there are 6 of 10 and 7 of 10"
         in found.message
     )

@@ -12,7 +12,7 @@ from sparkpub.review.results import Results
 from sparkpub.site import manual
 from sparkpub.site.build import SiteOptions, facts_of
 from sparkpub.site.pages import campaign_page
-from sparkpub.site.proofreading import typed_figures
+from sparkpub.site.proofreading import typed_on
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import pages, read
 from sparkpub.site.words import Words
@@ -41,8 +41,8 @@ def rendered(publication: Publication) -> dict[str, str]:
 
 
 def test_no_page_types_a_figure() -> None:
-    found = typed_figures(SOURCES, pages(SOURCES), None)
-    assert [f"{item.where}: {item.message}" for item in found] == []
+    for page in pages(SOURCES).values():
+        assert [said.text for said in typed_on(page)] == [], page.uri
 
 
 def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:

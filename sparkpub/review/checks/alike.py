@@ -17,10 +17,10 @@ import numpy as np
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.conditions import conditions
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.plan import is_path
+from sparkpub.review.checks.rules import columns
 from sparkpub.review.checks.view import View, in_words, is_planned
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
@@ -295,7 +295,7 @@ class Condition(NamedTuple):
     what: str
     unit: str
     column: str
-    """Where `conditions` has it."""
+    """Its name in `columns`."""
     least: float = 0.0
     share: float = 0.0
 
@@ -311,7 +311,7 @@ class Condition(NamedTuple):
 
 CONDITIONS = (
     # A warmer GPU boosts less.
-    Condition("start temperature", "°C", "start", least=5.0),
+    Condition("start temperature", "°C", "gpu_temp_start_celsius", least=5.0),
     # What arithmetic bounds follows the SM clock, and decoding that of the memory.
     Condition("SM clock under load", "MHz", "clock", share=0.02),
     Condition("memory clock under load", "MHz", "memory_clock", share=0.02),
@@ -351,7 +351,7 @@ def unequal_environments(view: View) -> Iterator[Finding]:
     yield from _unlike(view, UNEQUAL, several)
     ids = [run.run_id for run in view.happened]
     for condition in CONDITIONS:
-        of_run = dict(zip(ids, conditions(view)[condition.column], strict=True))
+        of_run = dict(zip(ids, columns(view)[condition.column], strict=True))
         cases: Differing = []
         for place in several:
             told = {

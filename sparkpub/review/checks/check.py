@@ -43,11 +43,11 @@ def each(
     problems: Problems,
     among: Callable[[View], Iterable[Stored]] = attrgetter("happened"),
 ) -> Cases:
-    """The runs in which something is wrong, of those that happened or of others."""
+    """The runs in which something is wrong, of those that happened or of others, with up to three things each."""
 
     def cases(view: View) -> list[Case]:
         found = ((run, list(problems(view, run))) for run in among(view))
-        return [(run, "; ".join(filter(None, told))) for run, told in found if told]
+        return [(run, "; ".join(filter(None, told[:3]))) for run, told in found if told]
 
     return cases
 

@@ -121,13 +121,13 @@ def _no_result(view: View, stored: Stored) -> Iterator[str]:
 # -- the record against its evidence -------------------------------------------------------------------------------
 
 
-def _first(problems: Callable[[Record, Reread], Iterator[str]]) -> Problems:
+def _first(read: Callable[[Record, Reread], Iterator[str]]) -> Problems:
     """The first thing in which a record and its evidence differ: a log of another run differs in everything."""
 
     def first(view: View, stored: Stored) -> Iterator[str]:
         answer = view.evidence.of(stored).answer
         if answer is not None and (answer.complete or answer.truncated):
-            yield from islice(problems(stored.record, answer), 1)
+            yield from islice(read(stored.record, answer), 1)
 
     return first
 
@@ -135,20 +135,22 @@ def _first(problems: Callable[[Record, Reread], Iterator[str]]) -> Problems:
 def _figures_otherwise(record: Record, answer: Reread) -> Iterator[str]:
     """The figures of a record that log or report contradict, and how."""
     for name, value in record.metrics.items():
-        metric, found = metric_of(name, value), answer.value(name)
+        metric, found, said = metric_of(name, value), answer.value(name), value.value
         lost = found is None and answer.truncated
         is_read = value.source in ("log", "report") and not lost
-        told = (
-            f"{metric.within_sentence}: {_text(value.value, metric.unit)} in the record"
+        printed, half_digit = answer.printed.get(name, (said, 0.0))
+        if is_read and not _same(said, found):
+            where = str(value.source)
+        elif not _same(said, printed, half_digit):
+            where, found = "log, as printed", printed
+        else:
+            continue
+        hint = mixed_units(said or 0.0, found or 0.0)
+        told, other = (
+            "nothing" if one is None else f"{one:.6g} {metric.unit}".strip()
+            for one in (said, found)
         )
-        if is_read and not _same(value.value, found):
-            hint = mixed_units(value.value or 0.0, found or 0.0)
-            yield f"{told}, and {_text(found, metric.unit)} in the {value.source}{hint}"
-        elif name in answer.printed and value.value is not None:
-            printed, half_digit = answer.printed[name]
-            off = abs(printed - value.value) - half_digit
-            if off > PRINTED_TOLERANCE * abs(printed):
-                yield f"{told}, and the log prints {_text(printed, metric.unit)}"
+        yield f"{metric.within_sentence}: {told} in the record, and {other} in the {where}{hint}"
 
 
 def _facts_otherwise(record: Record, answer: Reread) -> Iterator[str]:
@@ -166,14 +168,10 @@ def _facts_otherwise(record: Record, answer: Reread) -> Iterator[str]:
             yield f"{name}: {said[name]} in the record, and {has} in the evidence"
 
 
-def _text(value: float | None, unit: str) -> str:
-    return "nothing" if value is None else f"{value:.6g} {unit}".strip()
-
-
-def _same(said: Any, found: Any) -> bool:
-    """Whether two values are the same, figures up to what printing and parsing changes."""
+def _same(said: Any, found: Any, off: float = 0.0) -> bool:
+    """Whether two values are the same, figures up to what printing and parsing changes, and `off`."""
     if isinstance(said, int | float) and isinstance(found, int | float):
-        return abs(said - found) <= PRINTED_TOLERANCE * max(abs(said), abs(found))
+        return abs(said - found) - off <= PRINTED_TOLERANCE * max(abs(said), abs(found))
     return bool(said == found)
 
 

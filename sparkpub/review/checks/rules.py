@@ -11,6 +11,7 @@ these identities, and nothing else shows it.
 Little's law: J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (1961).
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -23,14 +24,19 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.requested import (
+    is_of_running_server,
+    load_of,
+    options_of,
+)
 from sparkpub.record import identity
 from sparkpub.record.metrics import DISTRIBUTIONS, GIB, METRICS, Metric, mixed_units
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import ASK, Asked, Check, Problems
 from sparkpub.review.checks.finding import Threshold
-from sparkpub.review.checks.view import Case, View, once
+from sparkpub.review.checks.sensors import sensed
+from sparkpub.review.checks.view import Case, View, is_planned, once
 from sparkpub.review.physics import (
     SUSPICIOUS,
     THROUGHPUT,
@@ -46,6 +52,8 @@ from sparkpub.review.physics import (
 
 PerRun = NDArray[np.float64]
 """A figure of each run."""
+Figures = dict[str, float | None]
+"""The figures of one run by name."""
 
 REPORT = Threshold(
     0.01,
@@ -160,6 +168,7 @@ DEFINED = {
     "shape": "(requests - 1) * known(asked_burstiness, 1)",
     "latest": f"gammainccinv(shape, {ARRIVAL_CHANCE}) / shape * (requests - 1) / asked_request_rate",
     "arriving": "asked_requests / asked_request_rate",
+    "clock": "known(busy_clock, gpu_clock_sm_mean_mhz)",
     "prompt": "known(input_tokens_mean, asked_input_tokens)",
     "prompts_ms": "1e3 * (prompt + asked_depth) * asked_in_flight / prompt_throughput_tok_s",
 }
@@ -179,6 +188,7 @@ def known(*columns: Any) -> PerRun:
 
 
 CALLED: Mapping[str, Any] = {
+    "fmax": np.fmax,
     "fmin": np.fmin,
     "gammainccinv": scipy.special.gammainccinv,
     "isnan": np.isnan,
@@ -211,46 +221,42 @@ class FiguresOfRuns(dict[str, Any]):
         return np.full(self.count, value, dtype=np.float64)
 
 
-SAMPLED: Mapping[str, tuple[str, Callable[..., Any]]] = {
-    "gpu_power_mean_watt": ("gpu_power_watt", np.mean),
-    "gpu_memory_peak_gib": ("gpu_memory_used_gib", np.max),
-}
-"""Figures that the samples under load show where the record has none: imports say not when they measured."""
-
-
 @once
 def columns(view: View) -> FiguresOfRuns:
-    """The figures of the runs of a campaign that happened."""
+    """The figures of the runs of a campaign that happened: what the record tells, before what the evidence shows."""
     return FiguresOfRuns(
-        [_beside(view, run) | figures(run.record) for run in view.happened]
+        [_beside(view, run, figures(run.record)) for run in view.happened]
     )
 
 
-def _beside(view: View, stored: Stored) -> dict[str, float | None]:
-    """The figures that the evidence of a run shows."""
+def _beside(view: View, stored: Stored, told: Figures) -> Figures:
+    """The figures that the evidence of a run shows, with those that its record tells."""
     beside = view.evidence.of(stored)
     samples, answer = beside.samples, beside.answer
-    told: dict[str, float | None] = {}
-    for name, (column, of) in SAMPLED.items():
-        values = samples.known(column, samples.under_load) if samples else ()
-        if len(values):
-            told[name] = float(of(values))
+    shown: Figures = {}
+    if samples is not None:
+        limits = [told[name] or math.nan for name in ("slowdown", "highest")]
+        shown |= sensed(stored.record, samples, *limits)
+    if view.campaign.matrix is not None:
+        shown["interval"] = view.campaign.matrix.telemetry.interval
     if answer is not None:
         for name, value in answer.deviations.items():
-            told[f"deviation_{name}"] = value
+            shown[f"deviation_{name}"] = value
         first, *others = answer.series or (0.0,)
         if len(others) > 1:
-            told["first_batch_ms"] = first
-            told["slowest_batch_ms"] = max(others)
-            told["usual_batch_ms"] = median(others)
-    return told
+            shown["first_batch_ms"] = first
+            shown["slowest_batch_ms"] = max(others)
+            shown["usual_batch_ms"] = median(others)
+    return shown | told
 
 
-def figures(record: Record) -> dict[str, float | None]:
+def figures(record: Record) -> Figures:
     """The figures of a run that its record tells: recorded, observed, asked for, and meant by its client."""
-    options, machine = options_of(record), record.machine
+    options, machine, container = options_of(record), record.machine, record.container
+    is_served = "server" in record.observed.settings or is_of_running_server(record)
+    limit_mhz = limit_of(record, "clock_max_sm_mhz")
     tool = options.get("client") or options.get("reads") or options.get("type")
-    told: dict[str, float | None] = {}
+    told: Figures = {}
     asked = {f"asked_{name}": has for name, has in asdict(load_of(record)).items()}
     for name, has in (asked | record.observed.model_dump()).items():
         if isinstance(has, int | float):
@@ -266,7 +272,16 @@ def figures(record: Record) -> dict[str, float | None]:
         "gpu_memory_total_gib": memory_gib(record),
         "host_memory_total_gib": machine.memory_total_gib,
         "limit_W": limit_of(record, "power_limit_watt"),
-        "limit_MHz": limit_of(record, "clock_max_sm_mhz"),
+        "default_W": limit_of(record, "power_default_watt"),
+        "limit_MHz": limit_mhz,
+        # What the matrix set, else what the GPU can do.
+        "highest": machine.clocks_locked_mhz or limit_mhz,
+        "slowdown": machine.gpu_slowdown_celsius
+        or getattr(machine_of(record), "slowdown_celsius", None),
+        "has_gate": any("temp" in gate.name for gate in record.gates),
+        # Nothing of its own was on the GPU before: no server of several runs, nor one that an import measured.
+        "begins_alone": is_planned(record) and not is_served,
+        "killed": container is not None and container.oom_killed,
         "lasted": record.duration_seconds,
         "wall": seconds_on_the_clock(record),
     }
@@ -540,20 +555,16 @@ class Breaks:
     `also`, first."""
 
     def __init__(
-        self,
-        *rules: Rule,
-        also: Problems = lambda _view, _stored: (),
-        of: Callable[[View], FiguresOfRuns] = columns,
+        self, *rules: Rule, also: Problems = lambda _view, _stored: ()
     ) -> None:
         self.rules = rules
         self.also = also
-        self.of = of
 
     def __call__(self, view: View) -> list[Case]:
         wrong: dict[str, list[str]] = {}
         for run in view.happened:
             wrong[run.run_id] = list(self.also(view, run))
-        figures = self.of(view)
+        figures = columns(view)
         for rule in self.rules:
             for place, words in broken(rule, figures):
                 wrong[view.happened[place].run_id].append(words)

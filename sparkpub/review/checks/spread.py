@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain, permutations
 from operator import itemgetter
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 
 from sparkpub.plan.requested import load_of
 from sparkpub.record.metrics import TIMED_UNITS, Metric
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import Record, Spread, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Asked, Check
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
@@ -31,13 +31,7 @@ from sparkpub.review.checks.view import (
     once,
 )
 from sparkpub.review.grouping import grouped
-from sparkpub.review.physics import (
-    THROUGHPUT,
-    bandwidth,
-    batch_of,
-    read_per_step,
-    traffic,
-)
+from sparkpub.review.physics import THROUGHPUT, Traffic, bandwidth, traffic
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
@@ -441,36 +435,31 @@ def apart_inside(record: Record) -> dict[str, str]:
     load = load_of(record)
     # Requests sent together wait for each other, and those of a data set differ: they repeat nothing.
     are_alike = load.at_once == 1 and load.dataset is None
+    several = record.spreads | {
+        name: Spread(repetitions=len(values), deviation=stdev(values), divisor="n-1")
+        for name, values in record.samples.items()
+        if len(values) > 1
+    }
     found = {}
-    for name in (*record.samples, *record.spreads):
+    for name, spread in several.items():
         metric = metric_of(name, record.metrics[name])
-        mean, deviation, number = _of_repetitions(record, name)
-        is_timed = metric.unit in TIMED_UNITS and bool(mean)
-        if not is_timed or (metric.distribution and not are_alike):
+        mean, n = record.metrics[name].value, spread.repetitions
+        is_timed = metric.unit in TIMED_UNITS and (are_alike or not metric.distribution)
+        if not is_timed or not mean:
             continue
-        share, over, least = deviation / abs(mean), "", float(APART_SHARE)
-        if number is not None:
-            over = f" over {number}"
-            least = max(least, math.sqrt(number) / t_quantile(0.975, number - 1))
+        deviation, over, least = spread.deviation, "", float(APART_SHARE)
+        if n is not None and n > 1:
+            if spread.divisor == "n":
+                deviation *= math.sqrt(n / (n - 1))
+            over = f" over {n}"
+            least = max(least, math.sqrt(n) / t_quantile(0.975, n - 1))
+        share = deviation / abs(mean)
         if share >= least:
             figure = f"{metric.format(mean)} ± {metric.format(deviation)}"
             found[name] = (
                 f"{metric.within_sentence} {figure} ({100 * share:.0f} %{over})"
             )
     return found
-
-
-def _of_repetitions(record: Record, name: str) -> tuple[float, float, int | None]:
-    """Mean, standard deviation by n - 1 and number of a metric's repetitions, as far as they are known."""
-    if name not in record.spreads:
-        values = record.samples[name]
-        deviation = stdev(values) if len(values) > 1 else 0.0
-        return fmean(values), deviation, len(values)
-    spread = record.spreads[name]
-    deviation, n = spread.deviation, spread.repetitions
-    if spread.divisor == "n" and n is not None and n > 1:
-        deviation *= math.sqrt(n / (n - 1))
-    return record.metrics[name].value or 0.0, deviation, n
 
 
 def repetitions(view: View) -> Iterator[Finding]:
@@ -523,25 +512,24 @@ def _spread(view: View, row: Any) -> float:
 
 def same_numbers(view: View) -> Iterator[Finding]:
     """Models of very different size with the same throughput: one of them, or none, is what it is called."""
-    sizes: dict[Cell, float] = {}
+    flows: dict[Cell, Traffic] = {}
     for (cell, metric), row in view.cells.items():
-        record = view.counted[cell][0].record
-        batch = batch_of(record) if metric == THROUGHPUT and row.n > 1 else None
-        step = read_per_step(record, batch) if batch else None
-        if step is not None:
-            sizes[cell] = step.expected
+        flow = None
+        if metric == THROUGHPUT and row.n > 1:
+            flow = traffic(view.counted[cell][0].record)
+        if flow is not None:
+            flows[cell] = flow
     alike = []
-    for small, large in combinations(sorted(sizes, key=lambda cell: sizes[cell]), 2):
+    for small, large in permutations(flows, 2):
         one, other = (view.cells[cell, THROUGHPUT] for cell in (small, large))
-        error = math.sqrt(one.sd**2 / one.n + other.sd**2 / other.n)
-        flow = traffic(record := view.counted[large][0].record)
-        has_room = flow is not None and flow.expected < 0.5 * (bandwidth(record) or 0)
-        ratio = sizes[large] / sizes[small]
+        ratio = flows[large].step.expected / flows[small].step.expected
+        error = math.hypot(one.sd / math.sqrt(one.n), other.sd / math.sqrt(other.n))
+        available = bandwidth(view.counted[large][0].record) or 0.0
         if (
             small[1:] == large[1:]
             and ratio > SAME_NUMBERS_BYTES_RATIO
             and abs(one.mean - other.mean) + 2 * error <= SAME_NUMBERS_SHARE * one.mean
-            and not has_room
+            and flows[large].expected >= 0.5 * available
         ):
             alike.append((ratio, small, large))
     if alike:

@@ -269,7 +269,7 @@ def _context(publication: Publication, board: Board | None) -> Card:
                 f"At {heads[-1]} it generates at {kept} % of the speed at {heads[0]}."
             )
             scope = f"{best.machine}, one user, {row.model.name} {_recipe(best)}"
-            page = f"{model_links.page(row.model)}#context"
+            page = f"{model_links.page(row.model)}#context-of-{row.model.slug}"
             return Card(question, words, text, page, "By model", scope, table=table)
     how = "This command measures three lengths:"
     command = f"{QUICK} --prompt 1024 --prompt 8192 --prompt 16384"
@@ -396,7 +396,7 @@ def _fits(publication: Publication) -> Card:
     """The largest model that ran in each width of the weights, with the memory that it leaves."""
     home = publication.boards[0].machine
     mine = [speed for speed in publication.speeds if speed.machine == home]
-    total = memory.of_machine(mine)
+    total = memory.of_machine(publication, home)
     words = "unified memory, VRAM, size, out of memory"
     found = [fit for fit in memory.fits(mine) if not fit.speed.doubts]
     if total is None or not found:

@@ -66,9 +66,16 @@ def context(
     """What the template of a campaign's page needs."""
     headlines = publication.headlines(campaign)
     found = answering(publication, library, campaign, asked(publication, campaign))
-    # Beside the answer stands one chart of each section, and more of one that stands alone.
+    # One chart of each section is in sight, and more of one that stands alone; what says the answer comes first, and
+    # the answer is not said twice.
     first = [section.figures[0] for section in found]
     rest = [figure for section in found for figure in section.figures[1:]]
+    sections = [*found, *_asking(publication, library, campaign)]
+    placed = {placeholder(one.key): one for one in library.wanted.values()}
+    about = card(publication, campaign)
+    charts = [*first, *rest][:CHARTS]
+    charts.sort(key=lambda chart: placed[chart].says not in about["answers"])
+    shown = {placed[chart].says for chart in charts}
     recipes = []
     if campaign.matrix is None:
         recipes = differences.differences(campaign, publication.names)
@@ -77,14 +84,15 @@ def context(
         "names": publication.names.campaign(campaign.name),
         "extent": extent(publication, campaign),
         "unrecorded": unrecorded(campaign),
-        "card": card(publication, campaign),
+        "card": about,
+        "answers": [answer for answer in about["answers"] if answer not in shown],
         "problems": findings.problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
         "headlines": headlines,
         "summary": summary(publication, campaign, headlines),
-        "charts": [*first, *rest][:CHARTS],
-        "sections": [*found, *_asking(publication, library, campaign)],
-        "placed": {placeholder(one.key): one for one in library.wanted.values()},
+        "charts": charts,
+        "sections": sections,
+        "placed": placed,
         "memory": memory.ledger(publication, campaign),
         "settings": environments_of(campaign),
         "recipes": [recipe for recipe in recipes if recipe.text],

@@ -8,6 +8,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.text import listed, spread
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.models import stated_sizes
 from sparkpub.review.physics import machine_of
 from sparkpub.review.speeds import Speed
 from sparkpub.site.figures.figure import Entry, Table, Value
@@ -110,9 +111,13 @@ def _largest(runs: list[Parts]) -> str:
 # -- what fits -------------------------------------------------------------------------------------------------
 
 
+SCALED = {"NVFP4": 4.5, "MXFP4": 4.25}
+"""Bits of a parameter in formats that scale blocks of 16 and 32 of them by a number of 8 bits."""
+
+
 class Fit(NamedTuple):
     """What a recipe takes of the memory. Weights that no run, checkpoint or catalogue states are the parameters in the
-    model's name times the width of the format: `is_stated` tells."""
+    model's name times the bits of the format: `is_stated` tells."""
 
     speed: Speed
     weights_gib: float
@@ -153,14 +158,18 @@ def _fit(speed: Speed) -> Fit | None:
     stated_bytes = stated("weight_bytes")
     if stated_bytes is not None:
         return Fit(speed, stated_bytes / 2**30, True, kv)
-    if speed.bits is None or speed.model.billions is None:
+    # Of a name that says how many parameters work at once, the others are not known.
+    named = stated_sizes(speed.model.name).get("")
+    bits = SCALED.get(speed.weights, speed.bits)
+    if bits is None or named is None:
         return None
-    return Fit(speed, speed.model.billions * 1e9 * speed.bits / 8 / 2**30, False, kv)
+    return Fit(speed, named * bits / 8 / 2**30, False, kv)
 
 
-def of_machine(speeds: Sequence[Speed]) -> float | None:
+def of_machine(publication: Publication, name: str) -> float | None:
     """What a model can have on a machine in GiB, as its records say, else the catalogue: of GPUs with memory of their
     own that of all of them."""
+    speeds = [speed for speed in publication.speeds if speed.machine == name]
     for speed in speeds:
         machine = speed.records[0].machine
         own = [gpu.memory_total_gib or 0 for gpu in machine.gpus]

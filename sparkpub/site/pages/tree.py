@@ -101,7 +101,7 @@ def _campaigns(
         )
         data = metadata.linked_data(publication, campaign, answer)
         seen = {"image": preview_pictures.card(campaign), "linked_data": data}
-        words = found_by.of_campaign(publication, campaign, answer)
+        words = found_by.of_campaign(publication, campaign)
         whole = replace(made, meta={**made.meta, **seen}, found_by=words)
         yield f"campaigns/{campaign.name}.md", whole
         yield badge.address(campaign), badge.of_campaign(publication, campaign)

@@ -12,14 +12,13 @@ from sparkpub.record.record import MetricValue, Moment, Plan, Requested
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.evidence import (
-    COLUMNS,
     EvidenceReader,
     Examined,
     FileSum,
     Reread,
-    Samples,
 )
 from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.sensors import COLUMNS, Samples
 from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
 from tests.building import a_record

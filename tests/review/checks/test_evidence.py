@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sparkpub.record.record import Evidence, Phase, Requested
@@ -12,8 +13,8 @@ from sparkpub.review.checks.evidence import (
     EvidenceReader,
     Examined,
     Reread,
-    Samples,
 )
+from sparkpub.review.checks.sensors import Samples
 from tests.building import a_record
 from tests.review.checks.in_memory import a_run, a_view, told
 
@@ -58,17 +59,17 @@ def test_samples_are_numbers(tmp_path: Path) -> None:
         ",7,90,0x0000000000000000,",
         "6,60,90,unknown,1200",
     )
+    busy, available = found.under_load, "mem_available_gib"
     assert found.times.tolist() == [-2.0, 0.0, 1.0, 5.0, 6.0]
     assert found.interval == 1.5  # the median of 2, 1, 4 and 1
-    assert found.known("mem_available_gib").tolist() == [9.0, 10.0, 30.0, 60.0]
-    assert found.known("mem_available_gib", found.times > 0).tolist() == [30.0, 60.0]
-    assert not len(found.known("processes_pss_gib"))
+    assert found.over(available, found.times > 0) == 45.0  # of 30 and 60
+    assert found.over("processes_pss_gib", busy) is None
     both_ends = Phase(name="measure", start_seconds=0.0, end_seconds=5.0)
     assert found.within(both_ends).tolist() == [False, True, True, True, False]
     # The median of 1000, 1100, 1300 and 1200.
-    assert found.clock("gpu_clock_sm_mhz") == 1150.0
-    reasons = found.known("gpu_throttle_reasons", found.under_load)
-    assert reasons.tolist() == [0x20, 0x8, 0x4]
+    assert found.over("gpu_clock_sm_mhz", busy, np.median) == 1150.0
+    reasons = found.columns["gpu_throttle_reasons"][busy].tolist()
+    assert reasons == pytest.approx([0x20, 0x8, 0x4, np.nan], nan_ok=True)
 
 
 def test_a_changed_file_is_summed_and_not_read_again(tmp_path: Path) -> None:
