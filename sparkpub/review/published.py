@@ -6,7 +6,7 @@ from pathlib import Path
 from sparkpub.record.text import SPACE, counted, number
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
-from sparkpub.review.names import Names
+from sparkpub.review.names import Names, load_name
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import GENERATION, Speed, speeds
 
@@ -60,7 +60,7 @@ def _line(mine: Speed, theirs: Speed) -> str:
     share = number(100.0 * ours.mean / published.mean, 0)
     unlike = []
     if _SHAPE(mine.load) != _SHAPE(theirs.load):
-        unlike.append(f"another load: {theirs.load.label}")
+        unlike.append(f"{load_name(theirs.load)} by {theirs.load.tool}")
     for name, word in _PARTS.items():
         if getattr(mine.setup, name) != getattr(theirs.setup, name):
             said = getattr(theirs.setup, name) or "not stated"
