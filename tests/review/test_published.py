@@ -51,3 +51,7 @@ def test_what_is_not_the_same_is_said_and_nothing_of_another_model(
         "nearest figure of the same model (one user, 2,048 in, 128 out by llama-benchy)"
         in line
     )
+    # Two loads have no share.
+    assert line.endswith(
+        "in theirs: 33.0 against 30.0 tokens a second, 1 run against 1"
+    )
