@@ -4,17 +4,23 @@ A need that is not met skips the test, visibly. `SPARKPUB_REQUIRE=docker,chroot,
 there and not met is a failure, so that a machine set up to run everything cannot pass by skipping.
 """
 
+import fcntl
 import functools
 import gc
 import importlib.util
 import os
+import pickle
 import shutil
 import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from sparkpub.review.checks import Review
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -128,6 +134,26 @@ def published_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests import published
 
     return published.write(tmp_path_factory.mktemp("published") / "data")
+
+
+@pytest.fixture(scope="session")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> "Review":
+    """The committed campaigns under review. For reading only: one process reviews them for all."""
+    from sparkpub.record.settings import DEFAULT_DATA
+    from sparkpub.review.checks import review
+    from sparkpub.review.dataset import load
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    kept = folder / "committed.pickle"
+    with (folder / "committed.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            data = load(Path(__file__).parents[1] / DEFAULT_DATA)
+            kept.write_bytes(pickle.dumps(review(data)))
+    found: Review = pickle.loads(kept.read_bytes())
+    return found
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,6 +6,7 @@ import sys
 import click
 
 from sparkpub.cli import (  # noqa: F401 - importing them adds their commands
+    arena_commands,
     import_commands,
     measure_commands,
     publish_commands,

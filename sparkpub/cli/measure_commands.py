@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     "concurrency",
     type=click.IntRange(min=1),
     multiple=True,
-    default=(1, 4, 16),
+    default=(1, 10),
     help="Requests sent at once. Can be repeated.",
 )
 @click.option(
@@ -113,10 +113,9 @@ def quick_(
     path, matrix = quick.write_matrix(document)
     say(f"matrix {path}; if you interrupt it: {quick.continuing(path, data)}")
     choice = Choice(data, commit=False)
-    outcome = session.collect(matrix, choice, say if as_json else None)
+    say(quick.takes(found, matrix))
+    outcome = session.collect(matrix, choice, say if as_json else None, quick.Rounds)
     records = quick.measured(matrix, data)
-    for line in quick.means(records):
-        say(line)
     compared = None
     if records:
         compared = published.beside(matrix.campaign, data, DEFAULT_DATA)

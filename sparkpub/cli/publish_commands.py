@@ -174,13 +174,13 @@ def render(
     dataset = load(*folders)
     refuse(dataset, options)
     site = build(dataset, options)
-    files, written = disk.write(site, out)
+    files = disk.write(site, out)
     print_as(
         as_json,
-        lambda: {"files": files, "written": written, "assets": list(site.assets)},
+        lambda: {"files": files, "assets": site.assets[:2]},
         lambda: [
-            f"{out}: {files} files, {written} of them new or changed",
-            f"every page needs {' and '.join(site.assets)}",
+            f"{out}: {files} files",
+            f"every page needs {' and '.join(site.assets[:2])}",
         ],
     )
 

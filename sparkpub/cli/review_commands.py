@@ -281,7 +281,7 @@ def stats(
 ) -> None:
     """Show the statistics of every cell and the comparisons.
 
-    Also shown are effects over cells and over machines, success criteria, the
+    Also shown are effects over machines, success criteria, the
     capacity of servers (the highest arrival rate that holds) and the share of
     the memory bandwidth that one user gets.
 

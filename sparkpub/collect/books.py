@@ -267,9 +267,7 @@ class Books:
             self.failed += record.status != "interrupted"
             line += f": {record.status_reason}{self._last_words(record)}"
         elif name:
-            value = record.value(name)
-            self.progress.figure = f"{value:.4g} {record.metrics[name].unit}".strip()
-            line += f", {name} {value:g}"
+            line += f", {name} {record.value(name):g}"
         if record.status == "failed" and record.exit_code in _HOPELESS:
             self.hopeless.add(record.cell)
             line += "; not tried again now, since it would end the same way"

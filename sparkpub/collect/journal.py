@@ -10,7 +10,6 @@ What is private is replaced once: when log and outputs are sealed, by the collec
 
 import json
 import os
-import re
 import threading
 import time
 from collections.abc import Mapping
@@ -42,8 +41,7 @@ MOST = 1 << 30
 """Bytes of a log while the run is on."""
 _LINE = 1 << 16
 _MARGIN = 4096
-"""Bytes read beside a cut, to see what a word at its edge belongs to."""
-_FIRST_WORD, _LAST_WORD = re.compile(rb"\A\S*"), re.compile(rb"\S*\Z")
+"""Bytes read beside a cut, to see what a line there belongs to."""
 _ENDED = "the run ended before it was written"
 
 KILLED = "the collector was killed while the run was on"
@@ -289,9 +287,8 @@ def _output(
         handle.seek(size - most // 2)
         tail = redactor.content(handle.read(most // 2))
     # What is torn at the cut could be half a secret: it was redacted beside its neighbours, and is left out.
-    torn = _LAST_WORD.search(head, max(0, len(head) - _MARGIN))
-    head = head[: torn.start() if torn else 0]
-    tail = _FIRST_WORD.sub(b"", tail[_MARGIN:], 1)
+    head = head[: head.rfind(b"\n") + 1]
+    tail = tail[_MARGIN:].partition(b"\n")[2]
     cut = size - len(head) - len(tail)
-    mark = b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut
+    mark = b"[sparkpub: %d bytes cut here: files are capped]\n" % cut
     return head + mark + tail, cut

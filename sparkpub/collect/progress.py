@@ -32,8 +32,6 @@ class Progress:
         self._began = time.monotonic()
         self._shown = False
         self._phase = ""
-        self.figure = ""
-        """What the last good run came to, shown beside the one that is in progress."""
         self._note()
 
     def counts(self, done: int, planned: int) -> None:
@@ -61,8 +59,7 @@ class Progress:
             if not self._live:
                 self.line(f"{count} {label}: {phase} {detail}".rstrip())
         if self._live:
-            now = f"{phase} {detail} {self.figure}".strip()
-            line = f"{count}{self._eta()} | {now} | {label}"
+            line = f"{count}{self._eta()} | {phase} {detail} | {label}"
             shown = line[: shutil.get_terminal_size().columns - 1]
             self._write(f"\r\x1b[K{shown}")
             self._shown = True

@@ -7,29 +7,34 @@ runs it as it runs any other.
 import math
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import yaml
 
-from sparkpub.collect.books import Outcome, known_records
+from sparkpub.collect.books import Books, Outcome, known_records
 from sparkpub.collect.gates import NONE
 from sparkpub.collect.obstacles import refuse_obstacles
+from sparkpub.collect.progress import duration
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import base_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.recipes import key_of
 from sparkpub.plan.workloads import server_pages
+from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.settings import DEFAULT_DATA
-from sparkpub.record.text import number
+from sparkpub.record.store import Stored
+from sparkpub.record.text import counted, extent, number, rounded
+from sparkpub.review.statistics.estimate import MINIMUM_RUNS, mean_of
 
 ENVIRONMENT = "running"
 """A server that runs already: nothing says how it was started."""
@@ -39,6 +44,10 @@ LEAST_REQUESTS = 5
 """Requests of a run, where these take no longer than `LONGEST_WAVES`: the time to one first token says little."""
 LONGEST_WAVES = 10.0
 """Seconds that repeated waves of a run may take, as if each request had the server for itself."""
+RUN_SECONDS = 5.0
+"""What a run of llama-benchy takes besides its requests: to start, to look at the server and to cut the prompts."""
+USUAL_PACE = 0.02
+"""Seconds of a token, where nothing says how fast the server is."""
 MATRICES = Path("matrix")
 _ENDS_ITS_ANSWERS = (None, "Ollama", "LM Studio", "TGI")
 """Engines that do not ignore the end-of-sequence token where they are asked to, and those that nobody knows."""
@@ -50,7 +59,7 @@ class Wanted:
 
     input_tokens: Sequence[int] = (512, 2048)
     output_tokens: int = 128
-    concurrency: Sequence[int] = (1, 4, 16)
+    concurrency: Sequence[int] = (1, 10)
     rounds: int = 4
     """As many as `check` wants of a cell."""
 
@@ -86,13 +95,18 @@ class FoundServer:
         said = self.identity.get("settings", {}).get("max_model_len", "")
         return int(said) if said.isdecimal() else None
 
+    @property
+    def pace(self) -> float | None:
+        """Seconds of a token in the answer that was looked at; None where nothing says it."""
+        tokens, seconds = self.answer.get("tokens"), self.answer.get("seconds")
+        return seconds / tokens if tokens and seconds else None
+
     def waves(self, output_tokens: int, clients: int) -> int:
         """How often a run sends its requests, by the speed of the answer that was looked at: once where nothing says
         how fast the server is."""
-        tokens, seconds = self.answer.get("tokens"), self.answer.get("seconds")
-        if not tokens or not seconds:
+        if self.pace is None:
             return 1
-        fitting = LONGEST_WAVES / (output_tokens * seconds / tokens)
+        fitting = LONGEST_WAVES / (output_tokens * self.pace)
         return max(1, min(math.ceil(LEAST_REQUESTS / clients), int(fitting)))
 
     @property
@@ -225,6 +239,17 @@ def declare(
     }
 
 
+def takes(found: FoundServer, matrix: Matrix) -> str:
+    """When first figures are there and when all of them, as if each request had the server for itself."""
+    seconds = 0.0
+    for load in matrix.workloads.values():
+        assert isinstance(load, LlamaBenchyOptions)
+        tokens = (load.repetitions + 1) * load.output_tokens  # one wave is a warm-up
+        seconds += RUN_SECONDS + tokens * (found.pace or USUAL_PACE)
+    rounds = counted(matrix.iterations, "round")
+    return f"first figures in about {duration(seconds)}, {rounds} in about {duration(matrix.iterations * seconds)}"
+
+
 def fitting(found: FoundServer, wanted: Wanted) -> list[int]:
     """The lengths of prompts that fit into the server's context. Raises UsageError where none does."""
     if found.context is None:
@@ -277,21 +302,60 @@ SHOWN = (
     "ttft_p50_ms",
     "gpu_power_mean_watt",
 )
-"""What a server is asked for: the metrics that are printed."""
+"""Metrics that `--json` has of each run."""
 
 
-def means(records: Sequence[Record]) -> list[str]:
-    """The mean of the rounds of each load, a line each, as `sparkpub stats` has it."""
-    said = []
-    for name in dict.fromkeys(record.workload for record in records):
-        line = f"mean of {name}"
-        for metric in SHOWN:
-            found = [item.value(metric) for item in records if item.workload == name]
-            values = [value for value in found if value is not None]
-            if values:
-                line += f", {metric} {number(fmean(values), 1)}"
-        said.append(line)
-    return said
+class Rounds(Books):
+    """Books that say, after each round, what a user of the server gets."""
+
+    def keep(self, machine: str | None, stored: Stored) -> None:
+        """See `Books.keep`."""
+        super().keep(machine, stored)
+        done = stored.record.iteration
+        if all(run.iteration != done for run in self.todo):
+            good = [record for record in self.records if record.status == "ok"]
+            for line in answers(self.matrix, good, done):
+                self.progress.line(line)
+
+
+def answers(matrix: Matrix, records: Sequence[Record], done: int) -> Iterator[str]:
+    """What a user gets after so many rounds, for each length of the prompt and number of users."""
+    before = None
+    for name, load in matrix.workloads.items():
+        assert isinstance(load, LlamaBenchyOptions)
+        lengths = (load.input_tokens, load.output_tokens)
+        of_load = [record for record in records if record.workload == name]
+        rates = _values(of_load, "output_throughput_tok_s")
+        if not rates:
+            continue
+        if lengths != before:
+            rounds = f"round {done} of {matrix.iterations}"
+            yield "after {}, {:,} tokens in and {:,} out:".format(rounds, *lengths)
+        before = lengths
+        rate = with_interval(rates)
+        first = ""
+        if waits := _values(of_load, "ttft_p50_ms"):
+            first = f"first token in {number(fmean(waits) / 1000, 2)} s, then "
+        if load.concurrency == 1:
+            yield f"  one user: {first}{rate} tokens a second"
+        else:
+            each = rounded(fmean(rates) / load.concurrency)
+            yield f"  {load.concurrency} users: {first}{rate} tokens a second in all, {each} for each"
+
+
+def _values(records: Sequence[Record], metric: str) -> list[float]:
+    values = (record.value(metric) for record in records)
+    return [value for value in values if value is not None]
+
+
+def with_interval(values: Sequence[float]) -> str:
+    """The mean, with its 95 % interval once there are enough rounds."""
+    mean = rounded(fmean(values))
+    if len(values) < MINIMUM_RUNS:
+        return mean
+    known = mean_of(np.array([values]))
+    ends = (known["ci95_low"][0], known["ci95_high"][0])
+    return f"{mean} (95 % interval {extent(ends, 3)})"
 
 
 def measured(matrix: Matrix, data: Path) -> list[Record]:

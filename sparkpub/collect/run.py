@@ -206,7 +206,6 @@ class Run:
             for row in sampler.fresh():
                 self.watch.sample(row)
             launched, self.launched_epoch = time.monotonic(), time.time()
-            asleep = _seconds_asleep()
             try:
                 running = self._launch(log)
             except NeverStartedError:
@@ -227,9 +226,6 @@ class Run:
                 running.close()
         log.close()
         self.fields |= {"argv": running.argv, "isolation": running.isolation}
-        slept = _seconds_asleep() - asleep
-        if slept > 1:
-            self.watch.note("note", f"the machine slept for {slept:.0f} s")
         if log.problem is not None:
             what = f"the log could not be written to its end: {log.problem}"
             self.watch.note("note", what)
@@ -446,11 +442,6 @@ class Run:
             "evidence": tuple(kept),
             "unavailable": self.fields["unavailable"] | why,
         }
-
-
-def _seconds_asleep() -> float:
-    """How long the machine has slept since it booted: the monotonic clock stands still meanwhile."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
 
 
 def _described(error: BaseException) -> str:

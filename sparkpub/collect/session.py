@@ -17,12 +17,17 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.record.store import Stored
 
 
-def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
+def collect(
+    matrix: Matrix,
+    choice: Choice,
+    say: Say | None = None,
+    keeper: type[Books] = Books,
+) -> Outcome:
     """Measure what is missing. Raises CollectError where the machine or an environment stands in the way.
 
     One collector at a time cleans up what a killed one left, looks at what there is and what stands in the way of the
     rest, declares the campaign, sets up the machine, measures run by run, and puts everything back. `say` takes each
-    line that would else be printed.
+    line that would else be printed, and `keeper` keeps the books.
     """
     folder = choice.data / matrix.campaign
     with ExitStack() as stack:
@@ -33,7 +38,7 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         progress = Progress(matrix.campaign, say)
         stack.callback(progress.close)
 
-        books = Books(matrix, choice, progress)
+        books = keeper(matrix, choice, progress)
         if matrix.machines == "replicate" and (own := inventory.machine_id()):
             books.schedule([own])  # a collector on this machine plans for itself
         refuse_obstacles(matrix, books.todo)

@@ -92,9 +92,11 @@ def _other_configuration(requested: Requested) -> list[str]:
 
 
 def _other_format(seen: Observed) -> list[str]:
-    """Weights that take less than their parameters do in the format that they are said to have."""
+    """Weights that take less than their parameters do in the format that they are said to have. llama.cpp names the
+    format of what is not quantised: the experts of gpt-oss stay MXFP4 in a file that it calls F16."""
     bits, parameters, taken = _bits(seen.dtype), seen.parameters, seen.weight_bytes
-    if bits is None or parameters is None or taken is None or seen.quantization:
+    is_named_whole = seen.quantization is None and seen.engine != "llama.cpp"
+    if bits is None or parameters is None or taken is None or not is_named_whole:
         return []
     want = parameters * bits // 8
     if taken >= (1 - WEIGHTS_TOLERANCE) * want:

@@ -87,21 +87,21 @@ def source() -> str | None:
     origin: dict[str, Any] = json.loads(noted)
     url = str(origin["url"])
     if "vcs_info" in origin:
-        return f"git+{_public(url)}@{origin['vcs_info']['commit_id']}"
+        return f"git+{public_address(url)}@{origin['vcs_info']['commit_id']}"
     if "dir_info" not in origin:
         digest = origin.get("archive_info", {}).get("hashes", {}).get("sha256")
-        return _public(url) + (f"#sha256={digest}" if digest else "")
+        return public_address(url) + (f"#sha256={digest}" if digest else "")
     # A clone, at its commit: its remote, or the folder where it has none.
     folder = Path(unquote(urlsplit(url).path))
     commit = repository.told(folder, "rev-parse", "HEAD")
     if commit is None:
         return folder.as_uri()
     remote = repository.told(folder, "config", "--get", "remote.origin.url") or "/"
-    address = folder.as_uri() if remote.startswith("/") else _public(remote)
+    address = folder.as_uri() if remote.startswith("/") else public_address(remote)
     return f"git+{address}@{commit}"
 
 
-def _public(url: str) -> str:
+def public_address(url: str) -> str:
     """An address as anybody can fetch it: without a login, and by no key as `git@github.com:you/sparkpub.git`."""
     by_ssh = _SSH.fullmatch(url)
     if by_ssh is not None:

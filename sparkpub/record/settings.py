@@ -29,3 +29,7 @@ def tool_table(project: Path) -> dict[str, Any]:
             remedy="write [tool.sparkpub]",
         )
     return table
+
+
+GATHERED = Path("gathered")
+"""The folder, beside the configuration of the site, that holds a data folder for each owner. Git ignores it."""

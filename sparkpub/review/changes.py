@@ -1,10 +1,9 @@
 """What a change of the data does to the results: runs, coverage, findings, cells, verdicts and claims against a base.
 
 Made for pull requests that add records. Both sides are data folders: nothing of either is run, and git is not needed.
-A campaign whose files are the same on both sides cannot change a result, so it is neither reviewed nor listed.
+Each is reviewed whole, since a run or a claim may concern several campaigns; what both show is not listed.
 """
 
-import filecmp
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,18 +13,17 @@ from typing import Any
 from sparkpub.record import outside
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import metric_called
-from sparkpub.record.store import campaign_folders
 from sparkpub.record.text import counted
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import ledger
 from sparkpub.review.claims.claim import Claim
-from sparkpub.review.dataset import Dataset, load
+from sparkpub.review.dataset import CampaignData, load
 from sparkpub.review.results import Results
 
 ChangedRow = Mapping[str, Any]
 """What a row is about, by column, and what either side shows in `before` and `after`: None where it shows nothing."""
-Shown = dict[tuple[str, ...], str]
-"""What a side shows of something, by what it is about."""
+Shown = Iterator[tuple[str, tuple[str, ...], str]]
+"""What a side shows: the table, what the row is about, and what is shown of it."""
 MOST_ROWS = 50
 """Rows of one table in Markdown: GitHub shows a summary of at most 1 MiB, and nobody reads more."""
 _COLUMNS = {
@@ -46,7 +44,8 @@ def changes(
     base: Path, data: Path, claims: Path | None = None
 ) -> dict[str, list[ChangedRow]]:
     """What is different in the data folder `data` from the data folder `base`, as `sparkpub changes --json` prints it:
-    the rows of each table that are not the same on both sides. With a file of `claims` these are among them.
+    the rows of each table that are not the same on both sides, first those that the base has, which readers know. With
+    a file of `claims` these are among them.
 
     A run that is on both sides with another record may be a published figure that was changed by hand. Damaged records
     are findings.
@@ -54,100 +53,73 @@ def changes(
     Raises UsageError where a folder is missing, MatrixError for a campaign whose matrix cannot be read, and ClaimError
     for mistakes in the file of claims.
     """
-    folders = [*campaign_folders(base), *campaign_folders(data)]
-    names = sorted({folder.name for folder in folders})
-    names = [name for name in names if not _same(base / name, data / name)]
     asked = ledger.read(claims) if claims else []
-    asked = [one for one in asked if {one.campaign, *one.repeated_in} & set(names)]
     sides = []
     for folder in (base, data):
-        # All of a folder is loaded, since a run may stand in two campaigns.
-        whole = load(folder, skip=lambda _: None)
-        mine = {name: one for name, one in whole.campaigns.items() if name in names}
-        found = review(Dataset(folder, mine, whole.damage))
-        side = _shown(found)
-        # A claim may rest on further campaigns, which are the same on both sides.
-        side["claims"] = _judged(asked, whole)
-        sides.append(side)
+        found = review(load(folder, skip=lambda _: None))
+        rows = [*_of_campaigns(found), *_of_tables(found), *_of_claims(asked, found)]
+        sides.append({(table, about): shown for table, about, shown in rows})
     old, new = sides
-    return {
-        table: _differing(columns, old[table], new[table])
-        for table, columns in _COLUMNS.items()
-    }
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Whether two folders hold the same ordinary files, byte for byte."""
-    if not (one.is_dir() and other.is_dir()):
-        return False
-    names, others = ({path.name for path in each.iterdir()} for each in (one, other))
-    same, _, _ = filecmp.cmpfiles(one, other, names, shallow=False)
-    return names == others == set(same)
-
-
-def _differing(columns: Sequence[str], old: Shown, new: Shown) -> list[ChangedRow]:
-    """What is not the same on both sides: first what the old one has, which readers know."""
-    found: list[ChangedRow] = []
-    for about in {**old, **new}:
-        before, after = old.get(about), new.get(about)
+    differing: dict[str, list[ChangedRow]] = {table: [] for table in _COLUMNS}
+    for table, about in {**old, **new}:
+        before, after = (side.get((table, about)) for side in sides)
         if before != after:
-            row = dict(zip(columns, about, strict=True))
-            found.append(row | {"before": before, "after": after})
-    return found
+            row = dict(zip(_COLUMNS[table], about, strict=True))
+            differing[table].append(row | {"before": before, "after": after})
+    return differing
 
 
 # -- what a side shows -------------------------------------------------------------------------------------------
 
 
-def _shown(found: Review) -> dict[str, Shown]:
-    """Every table but that of claims."""
-    data, results = found.dataset, Results(found)
-    shown: dict[str, Shown] = {name: {} for name in _COLUMNS}
-    shown["campaigns"] = {(name,): "cannot be read" for name in data.damage}
-    for name, campaign in data.campaigns.items():
+def _of_campaigns(found: Review) -> Shown:
+    """Campaigns, runs and what people decided of them."""
+    for name in found.dataset.damage:
+        yield "campaigns", (name,), "cannot be read"
+    for name, campaign in found.dataset.campaigns.items():
         good = sum(run.run_id not in found.excluded for run in campaign.runs)
         told = f"{counted(len(campaign.runs), 'run')}, {good} counted"
         if campaign.covered:
             told += f", {campaign.progress}"
-        shown["campaigns"][name,] = told
+        yield "campaigns", (name,), told
         for run in campaign.runs:
-            shown["runs"][name, run.run_id] = f"record {run.sha256[:12]}"
-        info = campaign.info
-        decisions = [
-            f"{item.check} acknowledged for {item.cell or 'the campaign'}: {item.reason}"
-            for item in info.acknowledged
-        ]
-        decisions += [
-            f"{out.run} quarantined: {out.reason}" for out in info.quarantined
-        ]
-        if info.ended is not None:
-            decisions.append(f"ended before every planned run was done: {info.ended}")
-        shown["decisions"] |= {(name, entry): "decided" for entry in decisions}
+            yield "runs", (name, run.run_id), f"record {run.sha256[:12]}"
+        for entry in _decisions(campaign):
+            yield "decisions", (name, entry), "decided"
+
+
+def _decisions(campaign: CampaignData) -> Iterator[str]:
+    info = campaign.info
+    for item in info.acknowledged:
+        where = item.cell or "the campaign"
+        yield f"{item.check} acknowledged for {where}: {item.reason}"
+    for out in info.quarantined:
+        yield f"{out.run} quarantined: {out.reason}"
+    if info.ended is not None:
+        yield f"ended before every planned run was done: {info.ended}"
+
+
+def _of_tables(found: Review) -> Shown:
+    """Findings, means of cells, and verdicts on comparisons."""
+    results = Results(found)
     for item in found.findings:
         about = (item.campaign, item.where, item.check, item.message)
-        shown["findings"][about] = item.severity
+        yield "findings", about, item.severity
     for row in results.cell_rows:
-        metric = metric_called(row.metric, row.unit)
+        mean = metric_called(row.metric, row.unit).format(row.mean)
         about = (row.campaign, "/".join(row.cell), row.metric, row.family)
-        shown["cells"][about] = f"{metric.format(row.mean)} (n = {row.n})"
+        yield "cells", about, f"{mean} (n = {row.n})"
     for row in results.comparison_rows:
         sides = f"{row.model}/{row.workload}, {row.candidate} against {row.baseline}"
         about = (row.campaign, sides, row.metric, row.family)
-        shown["verdicts"][about] = row.verdict
-    return shown
+        yield "verdicts", about, row.verdict
 
 
-def _judged(asked: Sequence[Claim], whole: Dataset) -> Shown:
-    """The verdicts on claims."""
-    verdicts: Shown = {}
-    if not asked:
-        return verdicts
-    found = review(whole)
+def _of_claims(asked: Sequence[Claim], found: Review) -> Shown:
     for claim in asked:
         with suppress(ClaimError):  # the data lack what it names
             (told,) = ledger.judge([claim], found)
-            verdicts[told.says,] = told.verdict
-    return verdicts
+            yield "claims", (told.says,), told.verdict
 
 
 # -- in words ------------------------------------------------------------------------------------------------------
@@ -155,8 +127,8 @@ def _judged(asked: Sequence[Claim], whole: Dataset) -> Shown:
 
 def as_text(found: Mapping[str, Sequence[ChangedRow]]) -> Iterator[str]:
     """Lines for a terminal."""
-    if not found["campaigns"]:
-        yield "no campaign differs from the base"
+    if not any(found.values()):
+        yield "nothing differs from the base"
     for table, rows in found.items():
         if rows:
             yield f"{table.capitalize()}: {len(rows)}"
@@ -168,8 +140,8 @@ def as_markdown(found: Mapping[str, Sequence[ChangedRow]]) -> Iterator[str]:
     """Markdown for the summary of a GitHub workflow, of the primary metrics. Text from the data cannot become markup, a
     link or a mention."""
     yield from ("## What this changes", "")
-    if not found["campaigns"]:
-        yield "No campaign differs from the base."
+    if not any(found.values()):
+        yield "Nothing differs from the base."
     for table, every in found.items():
         rows = [row for row in every if row.get("family") != "secondary"]
         if not rows:

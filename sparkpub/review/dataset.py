@@ -15,6 +15,7 @@ from sparkpub.plan import coverage
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.coverage import Coverage
 from sparkpub.plan.matrix import Matrix
+from sparkpub.record import owner as owners
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.derived import derived
 from sparkpub.record.errors import CollectError, MatrixError, RecordError
@@ -36,6 +37,8 @@ class CampaignData:
     info: Campaign
     folder: Path
     runs: tuple[Stored, ...]
+    owner: owners.Owner | None = None
+    """Whose it is, where it was gathered; None of one's own."""
 
     @property
     def name(self) -> str:
@@ -188,6 +191,11 @@ class Dataset:
             )
         return self.campaigns[name]
 
+    def is_gathered(self, campaign: str) -> bool:
+        """Whether a campaign is another owner's."""
+        found = self.campaigns.get(campaign)
+        return found is not None and found.owner is not None
+
     def only(self, name: str) -> "Dataset":
         """The same with one campaign, and its damage."""
         campaigns = {name: self.campaigns[name]} if name in self.campaigns else {}
@@ -252,7 +260,14 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
             damage += error.lines()
     runs.sort(key=in_order_of_time)
     try:
-        campaign = CampaignData(read_campaign(folder), folder, tuple(runs))
+        owner, info = owners.of(folder.parent), read_campaign(folder)
+        if owner is not None:
+            # What its owner acknowledges binds nobody here.
+            info = owners.as_owned(info, owner).model_copy(update={"acknowledged": ()})
+            runs = [
+                replace(run, record=owners.as_owned(run.record, owner)) for run in runs
+            ]
+        campaign = CampaignData(info, folder, tuple(runs), owner)
         _ = campaign.matrix
     except (RecordError, MatrixError) as error:
         return None, damage + error.lines()

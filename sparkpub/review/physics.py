@@ -45,7 +45,7 @@ _WIDE_BITS = 16
 
 def machine_of(record: Record) -> catalogue.MachineFacts | None:
     """What the catalogue knows of the machine of a run."""
-    kinds = (catalogue.machine_kind(gpu.name) for gpu in record.machine.gpus)
+    kinds = (catalogue.machine_of(gpu.name) for gpu in record.machine.gpus)
     known = map(catalogue.machines().get, filter(None, (record.machine.kind, *kinds)))
     return next(filter(None, known), None)
 
@@ -63,17 +63,17 @@ def devices(record: Record) -> int:
 
 def peak(record: Record) -> float | None:
     """Operations per second that all GPUs of a run's machine compute at most, with numbers as wide as its weights; None
-    where nothing says what machine it was."""
+    where nothing says what machine it was, or what it computes."""
     facts = machine_of(record)
     if facts is None:
         return None
     width = weights.bits(setup_of(record).quantization) or 0
-    found = max(facts.peak_8_bit_flops, facts.peak_4_bit_flops or 0)
+    found = facts.peak_4_bit_flops or facts.peak_8_bit_flops
     if width >= _WIDE_BITS:
         found = facts.peak_16_bit_flops
     elif width >= 8:
         found = facts.peak_8_bit_flops
-    return float(found * devices(record))
+    return None if found is None else float(found * devices(record))
 
 
 # -- memory ------------------------------------------------------------------------------------------------------
@@ -145,6 +145,8 @@ def read_per_step(record: Record, batch: int) -> StepBytes | None:
         least = (1 - EMBEDDING_SHARE) * loaded
         return StepBytes(least, loaded, 0, "the weights that were loaded")
     width = weights.bits(setup_of(record).quantization)
+    if width and loaded and seen.parameters:
+        width = min(width, math.ceil(8 * loaded / seen.parameters))
     active = active_parameters(record)
     if batch > 1 or active is None or width is None or width < _WIDE_BITS:
         return None

@@ -3,7 +3,7 @@
 from operator import attrgetter
 from pathlib import Path
 
-from sparkpub.record.text import number, percent
+from sparkpub.record.text import SPACE, counted, number
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
 from sparkpub.review.names import Names
@@ -38,7 +38,8 @@ def beside(campaign: str, data: Path, *more: Path) -> str | None:
 
 
 def _distance(mine: Speed, theirs: Speed) -> tuple[float, ...]:
-    """How far two loads are from each other: requests at once before lengths, another tool before all."""
+    """How far two figures are from each other: another tool before all, then format, machine, requests at once and
+    lengths."""
     users, *lengths = (
         abs((getattr(mine.load, name) or 0) - (getattr(theirs.load, name) or 0))
         for name in ("at_once", "input_tokens", "output_tokens")
@@ -46,30 +47,32 @@ def _distance(mine: Speed, theirs: Speed) -> tuple[float, ...]:
     return (
         mine.load.tool != theirs.load.tool,
         mine.setup.quantization != theirs.setup.quantization,
+        mine.setup.machine != theirs.setup.machine,
         users,
         sum(lengths),
     )
 
 
 def _line(mine: Speed, theirs: Speed) -> str:
-    """One line: both figures with their loads, and the difference, with the runs behind it and what is not the same."""
+    """The share of the published figure that was reached, what is not the same, and the figures with the runs behind
+    them."""
     ours, published = mine.figures[GENERATION], theirs.figures[GENERATION]
-    change = percent(100.0 * (ours.mean / published.mean - 1.0), 0)
-    unlike = [f"{published.n} and {ours.n} runs"]
-    if published.n == ours.n == 1:
-        unlike = ["one run each"]
+    share = number(100.0 * ours.mean / published.mean, 0)
+    unlike = []
     if _SHAPE(mine.load) != _SHAPE(theirs.load):
-        unlike.append("another load")
+        unlike.append(f"another load: {theirs.load.label}")
     for name, word in _PARTS.items():
         if getattr(mine.setup, name) != getattr(theirs.setup, name):
-            unlike.append(f"another {word} or none stated")
-    setup = theirs.setup
-    where = ", ".join(filter(None, (setup.engine, setup.quantization, setup.machine)))
-    return (
-        f"published: {number(published.mean, 1)} tok/s, campaign {theirs.campaign}"
-        f"{f' ({where})' if where else ''}, {theirs.load.label}; "
-        f"yours: {number(ours.mean, 1)} tok/s, {mine.load.label}: {change} ({', '.join(unlike)})"
+            said = getattr(theirs.setup, name) or "not stated"
+            unlike.append(f"another {word}: {said}")
+    what = f"the same model, format and load ({theirs.setup.machine_in_short})"
+    if unlike:
+        what = f"the nearest figure of the same model ({', '.join(unlike)})"
+    rates = (
+        f"{number(ours.mean, 1)} against {number(published.mean, 1)} tokens a second"
     )
+    runs = f"{counted(ours.n, 'run')} against {published.n}"
+    return f"against {what} in {theirs.campaign}: {share}{SPACE}%, {rates}, {runs}"
 
 
 _PARTS = {

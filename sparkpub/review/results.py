@@ -114,11 +114,6 @@ class Results:
         return comparisons.over_all_machines(self.comparisons)
 
     @cached_property
-    def pooled(self) -> pd.DataFrame:
-        """A row per metric of a campaign: what its cells show together."""
-        return over.pooled(self.overall)
-
-    @cached_property
     def repeats(self) -> pd.DataFrame:
         """A row per metric of each cell that the earlier campaign has, too."""
         if self.against is None:

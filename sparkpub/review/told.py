@@ -29,10 +29,6 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
         "Comparisons (candidate against baseline)",
         f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent verdict why",
     ),
-    "pooled": (
-        "Pooled over cells (memory in GiB, all else in % of the baseline; exploratory)",
-        "campaign metric family candidate baseline cells effect unit ci95_effect t p_value heterogeneity_p",
-    ),
     "repeats": (
         "Repeats (campaign against campaign)",
         f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",

@@ -69,43 +69,37 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
         traced, samples = _traced(publication, library)
 
         browser = runtime.files(cache)
-        found = _together(
-            {table.address: table.content},
-            _evidence(publication),
-            {uri: page for uri, page in made.items() if uri not in written},
-            written,
-            downloads.contents(publication, templates),
-            preview_pictures.pictures(publication, posts, templates, cache),
-            {feed.ADDRESS: feed.feed(publication, posts, templates)},
-            samples,
-            browser.files,
-        )
+        found: dict[str, File] = {
+            table.address: table.content,
+            feed.ADDRESS: feed.feed(publication, posts, templates),
+            **made,
+            **_evidence(publication),
+            **downloads.contents(publication, templates),
+            **preview_pictures.pictures(publication, posts, templates, cache),
+            **samples,
+            **browser.files,
+        }
+        for uri in found.keys() & written.keys():
+            if not uri.endswith(".md"):
+                what = f"two files share the address {uri}"
+                raise SiteError(what, remedy="rename yours")
+        found |= written
         placed = placing.Placing(library, templates, drawings.finished())
         whole = placed.placed(found, cache)
     cache.prune()
     charts = {run: partial(placed.alone, figure) for run, figure in traced.items()}
     run_pages = partial(_run_pages, publication, templates, charts)
-    return Site(whole, run_pages, (browser.stylesheet, browser.module))
-
-
-def _together(*parts: Mapping[str, File]) -> dict[str, File]:
-    """All files. Raises SiteError where two have one address."""
-    found: dict[str, File] = {}
-    for part in parts:
-        for uri in part:
-            if uri in found:
-                raise SiteError(
-                    f"two pages or files share the address {uri}",
-                    remedy="rename one of them",
-                )
-        found |= part
-    return found
+    return Site(whole, run_pages, browser[1:])
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
     """Raise SiteError with every reason for which this must not be published: errors that nobody has answered,
     typed figures, links to evidence that is not there, claims whose verdict changed."""
-    found = proofread(dataset, options).unacknowledged("error")
+    found = [
+        finding
+        for finding in proofread(dataset, options).unacknowledged("error")
+        if not dataset.is_gathered(finding.campaign)  # they are shown, and not ranked
+    ]
     lines = [
         f"{finding.check}: {finding.where}: {finding.message}" for finding in found
     ]

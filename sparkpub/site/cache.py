@@ -4,20 +4,17 @@
     cache.get(key("chart", specification, rows))   the bytes, or None
     cache.put(key(...), data)
 
-An entry is named by a digest of everything that decides it, and begins with a digest of what it holds, so that one
-which is damaged or cut off is made again. Any part may be deleted at any time, and two builds may share a folder.
+An entry is named by a digest of everything that decides it, and is written whole or not at all. Any part may be deleted
+at any time, and two builds may share a folder.
 
 Of our own, since joblib and diskcache keep Python pickles: reading a folder that somebody else wrote would run it.
 """
 
-import functools
 import hashlib
 import os
-import platform
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 
 import platformdirs
@@ -25,25 +22,10 @@ from pydantic_core import to_json
 
 from sparkpub.record.store import replacing
 
-WORK = "work"
+WORK = "made"
 """The folder of all that pages are made of."""
 KEPT_DAYS = 30
 """An entry that no build asked for in so many days is deleted."""
-_DIGEST_BYTES = 32
-_PACKAGE = Path(__file__).parents[1]
-_LIBRARIES = (
-    "altair",
-    "google-re2",
-    "jinja2",
-    "markdown",
-    "markupsafe",
-    "numpy",
-    "pandas",
-    "pydantic",
-    "pyyaml",
-    "scipy",
-    "vl-convert-python",
-)
 
 
 def user_folder() -> Path:
@@ -56,22 +38,13 @@ def key(*parts: object) -> str:
     return hashlib.sha256(to_json(parts)).hexdigest()
 
 
-def code(*folders: Path) -> str:
-    """SHA-256 of the Python sources in these folders: the part of a key that changes when they do."""
-    return _digest(path for folder in folders for path in sorted(folder.glob("*.py")))
+def code(folder: Path) -> str:
+    """SHA-256 of the Python sources in a folder: the part of a key that changes when they do."""
+    return digest_of(sorted(folder.glob("*.py")))
 
 
-@functools.cache
-def program() -> str:
-    """Changes with this program, templates and catalogue included, and with the libraries that compute and write for
-    it."""
-    files = (path for path in sorted(_PACKAGE.rglob("*")) if path.is_file())
-    sources = _digest(path for path in files if path.suffix != ".pyc")
-    versions = [metadata.version(name) for name in _LIBRARIES]
-    return key(sources, versions, platform.python_version())
-
-
-def _digest(files: Iterable[Path]) -> str:
+def digest_of(files: Iterable[Path]) -> str:
+    """SHA-256 of what these files hold, one after another."""
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())
@@ -90,15 +63,13 @@ class Cache:
         return not self._folder.is_dir() or next(self._folder.iterdir(), None) is None
 
     def get(self, key: str) -> bytes | None:
-        """What was put under this key, or None where it is not there or not whole."""
+        """What was put under this key, or None where it is not there."""
         place = self._place(key)
         try:
-            entry = place.read_bytes()
             os.utime(place)
+            return place.read_bytes()
         except OSError:
             return None
-        digest, data = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
-        return data if hashlib.sha256(data).digest() == digest else None
 
     def put(self, key: str, data: bytes) -> None:
         """Keep the bytes under this key, unless the disk is full or not ours: nothing depends on it."""
@@ -106,7 +77,7 @@ class Cache:
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
             with replacing(place) as entry:
-                entry.write(hashlib.sha256(data).digest() + data)
+                entry.write(data)
 
     def prune(self, days: float = KEPT_DAYS) -> None:
         """Delete what no build asked for in so many days."""

@@ -26,10 +26,12 @@ SITE_CARD = "cards/-site.png"
 
 
 class SearchAnswer(NamedTuple):
-    """A part of a page that the search finds by itself: its place in the page, its title and its words."""
+    """A part of a page that the search finds by itself: its place in the page, its title, what a result shows, and
+    other words for it."""
 
     anchor: str
     title: str
+    text: str
     words: str
 
 
@@ -63,11 +65,12 @@ File = Page | bytes | Path
 
 class Site(NamedTuple):
     """The docs tree by address; what makes the pages of runs, one after another, with their addresses; and the
-    addresses of the style sheet and of the module that an engine has to put into every page."""
+    addresses of the style sheet, of the module and of the script before the theme's search that an engine has to put
+    into every page."""
 
     files: Mapping[str, File]
     runs: Callable[[], Iterator[tuple[str, Page]]]
-    assets: tuple[str, str] = ("", "")
+    assets: tuple[str, str, str] = ("", "", "")
 
 
 @dataclass(frozen=True)

@@ -13,35 +13,26 @@ MANIFEST = ".sparkpub-files.json"
 """What this program wrote into a folder: nothing else there is ever touched."""
 
 
-def write(site: Site, out: Path) -> tuple[int, int]:
-    """Write the site below `out` and remove what an earlier run wrote and this one did not; how many files there are,
-    and how many changed.
-
-    Files that are the same stay untouched, so a watching engine rebuilds only what is new. Raises SiteError where
-    `out` holds files that somebody else wrote.
-    """
+def write(site: Site, out: Path) -> int:
+    """Write the site below `out`, in place of what an earlier call wrote there; how many files there are. Raises
+    SiteError where `out` holds files that somebody else wrote."""
     listing = out / MANIFEST
-    if out.is_dir() and any(out.iterdir()) and not listing.is_file():
+    if listing.is_file():
+        for name in json.loads(listing.read_text("utf-8")):
+            (out / name).unlink(missing_ok=True)
+    elif out.is_dir() and any(out.iterdir()):
         raise SiteError(
             "the folder is not empty and was not written by sparkpub render",
             where=str(out),
             remedy="name an empty or new folder",
         )
-    before = json.loads(listing.read_text("utf-8")) if listing.is_file() else []
+    found = dict(contents(site))
     out.mkdir(parents=True, exist_ok=True)
-    write_atomic(listing, json.dumps(before, indent=0))
-    there, changed = [], 0
-    for name, data in contents(site):
-        there.append(name)
-        path = out / name
-        if not path.is_file() or path.read_bytes() != data:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            changed += 1
-    for name in set(before) - set(there):
-        (out / name).unlink(missing_ok=True)
-    write_atomic(listing, json.dumps(sorted(there), indent=0))
-    return len(there), changed
+    write_atomic(listing, json.dumps(sorted(found), indent=0))
+    for name, data in found.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_bytes(data)
+    return len(found)
 
 
 def contents(site: Site) -> Iterator[tuple[str, bytes]]:

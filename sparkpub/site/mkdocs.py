@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from jinja2 import Environment
-from jinja2.ext import Extension
 from markupsafe import Markup
 from mkdocs.commands.build import build as build_docs
 from mkdocs.commands.serve import serve as serve_docs
@@ -30,13 +29,13 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
+from sparkpub.record import owner
 from sparkpub.record.errors import SiteError, SparkpubError
-from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.settings import DEFAULT_DATA, GATHERED
 from sparkpub.site import manual, stamp
-from sparkpub.site.browser import runtime, security
+from sparkpub.site.browser import security
 from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
-    SHELL,
     SITE_CARD,
     File,
     Site,
@@ -63,7 +62,6 @@ THEME = Path(__file__).parent / "theme"
 RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
 """Names that belong to nobody (RFC 2606)."""
 _ORIGIN = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?")
-_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
 _IN_NAV = re.compile(r"^([a-z-]+/)?index\.md$")
@@ -97,16 +95,6 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """Addresses of others, such as `https://giscus.app`, whose scripts, styles, fonts and frames pages may load."""
 
 
-class WithoutIndents(Extension):
-    """Templates without the spaces at the beginning of their lines."""
-
-    def preprocess(
-        self, source: str, name: str | None, filename: str | None = None
-    ) -> str:
-        """The source of a template as Jinja compiles it."""
-        return _INDENT.sub("", source)
-
-
 def _file(config: MkDocsConfig, uri: str, file: File) -> DocFile:
     """A file of the tree that is not there as one."""
     inclusion = InclusionLevel.UNDEFINED
@@ -130,7 +118,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._pages: dict[str, SourcePage] = {}
         self._blocks: dict[str, str] = {}
         """The HTML of all pages: a list of posts shows some of it too."""
-        self._problems: list[str] = []
+        self._problems: Sequence[str] = ()
+        self._search = ""
 
     def on_startup(
         self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool
@@ -163,20 +152,16 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     @event_priority(50)
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
         """Add the docs tree. Bound pages of people take the place of their sources; damaged data stop a build."""
-        self._problems = []
         try:
-            with _all_lasts():
-                self._site = self._build(config)
-            if self._preview is not None:
-                self._problems = self._preview.problems
+            self._site, self._problems = self._build(config)
         except SparkpubError as error:
             lines = error.lines()
             if self._preview is None or self._site is None:
                 raise PluginError("\n".join(lines)) from None
             self._problems = [f"{line}; the last good pages stay" for line in lines]
-            for line in self._problems:
-                log.error(line)  # noqa: TRY400 - one line, no traceback
-        style, module = self._site.assets
+        for line in self._problems:
+            log.error(line)
+        style, module, self._search = self._site.assets
         script = ExtraScriptValue(module)
         script.type = "module"
         config.extra_css.append(style)
@@ -200,17 +185,23 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             config.nav = manual.navigation(config.nav, files.src_uris)
         return files
 
-    def _build(self, config: MkDocsConfig) -> Site:
+    def _build(self, config: MkDocsConfig) -> tuple[Site, Sequence[str]]:
+        """The docs tree, and what in a preview would stop a build."""
         # These load pandas, which a build does not need where nothing changed.
         from sparkpub.review.dataset import load  # noqa: PLC0415
         from sparkpub.site.build import build, refuse  # noqa: PLC0415
 
         folders, options = self.data(config), self.options(config)
-        if self._preview is not None:
-            return self._preview.site(folders, options)
-        dataset = load(*folders)
-        refuse(dataset, options)
-        return build(dataset, options)
+        # Nearly everything lasts: looking for garbage among it would take a tenth of the time.
+        gc.disable()
+        try:
+            if self._preview is not None:
+                return self._preview.site(folders, options)
+            dataset = load(*folders)
+            refuse(dataset, options)
+            return build(dataset, options), ()
+        finally:
+            gc.enable()
 
     def options(self, config: MkDocsConfig) -> SiteOptions:
         """What the docs tree is built with."""
@@ -246,16 +237,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         """Give the templates what they ask for, now that all pages are known."""
         self._refuse_twins(files)
         env.auto_reload = False  # every build has an environment of its own
-        # The blank lines and indents of templates are a fortieth of a page as it travels.
-        env.trim_blocks = True
-        env.add_extension(WithoutIndents)
+        env.trim_blocks = env.lstrip_blocks = True
         policy = security.page_policy(env, self.config.allow)
         # What our templates in `theme/` ask for. The server of a preview adds a script of its own to every page, which
         # no policy allows. Addresses are from the site's root.
         env.globals["sparkpub"] = {
             "policy": policy if self._preview is None else None,
             "card": SITE_CARD,
-            "search": runtime.script(runtime.SEARCH)[0],
+            "search": self._search,
             "problems": self._problems,
         }
         return env
@@ -271,13 +260,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             if file.inclusion in _LEFT_OUT:
                 continue
             other = sources.setdefault(file.dest_uri, file.src_uri)
-            if other == file.src_uri:
-                continue
-            line = f"{other} and {file.src_uri} are both published at {file.dest_uri}"
-            line += "; give one of them another name or slug"
-            if self._preview is None:
-                raise PluginError(line)
-            log.error(line)
+            if other != file.src_uri:
+                line = (
+                    f"{other} and {file.src_uri} are both published at {file.dest_uri}; "
+                    "give one of them another name or slug"
+                )
+                if self._preview is None:
+                    raise PluginError(line)
+                log.error(line)
 
     @event_priority(-50)  # after the search, which has read the page by then
     def on_page_context(
@@ -295,7 +285,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return context
 
     def _add_to_search(self, page: Page, config: MkDocsConfig) -> None:
-        """Give the search the words of a page that stand in its charts and tables, which are not there yet."""
+        """Give the search the words by which a page is found, and the parts of it that are found by themselves.
+
+        Words go where the search keeps tags: one by one, and out of sight."""
         source = self._source(page)
         if not (source.found_by or source.answers):
             return
@@ -304,13 +296,15 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             entries = getattr(getattr(plugin, "search_index", None), "entries", [])
             own = [entry for entry in entries if entry["location"] == page.url]
             for entry in own[-1:]:
-                words = f"{entry['text']} {html.escape(source.found_by)}"
-                entry["text"] = words.strip()
-                for anchor, title, said in source.answers:
+                tags = html.escape(source.found_by).split()
+                entry["tags"] = [*entry.get("tags", ()), *dict.fromkeys(tags)]
+                entry["text"] = entry["text"] or source.meta.get("description", "")
+                for part in source.answers:
                     found = {
-                        "location": f"{page.url}#{anchor}",
-                        "title": html.escape(title),
-                        "text": html.escape(said),
+                        "location": f"{page.url}#{part.anchor}",
+                        "title": html.escape(part.title),
+                        "text": html.escape(part.text),
+                        "tags": html.escape(part.words).split(),
                     }
                     entries.append(entry | found)
 
@@ -322,27 +316,17 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         """Put every run into the shell. Warn of links that lead nowhere: a strict build stops there."""
         site = Path(config.site_dir)
+        # This loads pandas: see `_build`.
+        from sparkpub.site.pages import runs  # noqa: PLC0415
+
+        assert self._site is not None
         try:
-            self._write_runs(site)
+            runs.write(site, self._site.runs())
         except SparkpubError as error:
             raise PluginError("\n".join(error.lines())) from None
         if self._preview is None:
             for line in dead_links(site, config.site_url or ""):
                 log.warning("%s%s", DEAD_LINK, line)
-
-    def _write_runs(self, site: Path) -> None:
-        # This loads pandas: see `_build`.
-        from sparkpub.site.pages import runs  # noqa: PLC0415
-
-        place = site / SHELL.removesuffix(".md") / "index.html"
-        shell = place.read_text(encoding="utf-8")
-        assert self._site is not None
-        for uri, run in self._site.runs():
-            folder = site / uri.removesuffix(".md")
-            folder.mkdir(parents=True, exist_ok=True)
-            text = runs.in_shell(shell, uri, run)
-            (folder / "index.html").write_text(text, encoding="utf-8")
-        place.write_text(shell.replace(runs.TITLE, "One run"), encoding="utf-8")
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any
@@ -356,23 +340,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return server
 
     def data(self, config: MkDocsConfig) -> list[Path]:
-        """The folders of the campaigns."""
+        """The folders of the campaigns, one's own and those that were gathered."""
         names = self.config.folders.split(os.pathsep)
         first, *others = [self._folder(config) / name for name in names]
+        others += owner.gathered(self._folder(config) / GATHERED)
         return [first, *(folder for folder in others if folder.is_dir())]
 
     def _folder(self, config: MkDocsConfig) -> Path:
         return Path(config.config_file_path).resolve().parent
-
-
-@contextmanager
-def _all_lasts() -> Iterator[None]:
-    """While a tree is made nearly everything lasts: looking for garbage among it would take a tenth of the time."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 DESCRIPTION_LENGTH = 300
@@ -411,23 +386,6 @@ def _ours(config: MkDocsConfig) -> SparkpubPlugin:
     raise SiteError("no plugin sparkpub", where=where, remedy="add it to plugins:")
 
 
-_NO_TARGET = re.compile(
-    r"Doc file '([^']+)' contains a link '([^']+)', but the target '.*' is not found.*"
-)
-
-
-def _plainly(lines: Sequence[str]) -> list[str]:
-    """What MkDocs warned of as lines of ours. Where it warns of anything, dead links of the finished site follow from
-    that, or wait."""
-    own = [line for line in lines if not line.startswith(DEAD_LINK)]
-    told = [
-        _NO_TARGET.sub(r"a link to \2 leads nowhere, \1", line) for line in own or lines
-    ]
-    return [
-        line if "; " in line else f"{line.rstrip('.')}; correct it" for line in told
-    ]
-
-
 @contextmanager
 def _in_our_words() -> Iterator[None]:
     """Whatever stops MkDocs meanwhile is a SiteError, with what it warned of."""
@@ -443,8 +401,11 @@ def _in_our_words() -> Iterator[None]:
     try:
         yield
     except (MkDocsException, SystemExit) as error:
-        first, *others = _plainly(problems or [str(error)])
-        raise SiteError(first, others=others) from None
+        # Where MkDocs warns of anything, dead links of the finished site follow from that, or wait.
+        own = [line for line in problems if not line.startswith(DEAD_LINK)]
+        first, *others = own or problems or [str(error)]
+        remedy = "" if "; " in first else "correct it"
+        raise SiteError(first, others=others, remedy=remedy) from None
     finally:
         engine.removeHandler(handler)
 

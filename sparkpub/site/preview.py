@@ -13,24 +13,24 @@ log = logging.getLogger("mkdocs.plugins.sparkpub")
 
 
 class Preview:
-    """Builds again and again, and keeps the data meanwhile. `problems` has what would stop a build, a line each."""
+    """Builds again and again, and keeps the data meanwhile."""
 
     def __init__(self) -> None:
-        self.problems: list[str] = []
         self._loaded: tuple[FilesState, Dataset] | None = None
         self._whole: Dataset | None = None
 
-    def site(self, folders: Sequence[Path], options: SiteOptions) -> Site:
-        """The docs tree. Raises SparkpubError for what leaves nothing to show."""
-        self.problems = []
+    def site(
+        self, folders: Sequence[Path], options: SiteOptions
+    ) -> tuple[Site, Sequence[str]]:
+        """The docs tree, and what would stop a build, a line each. Raises SparkpubError for what leaves nothing to
+        show."""
         dataset = self._load(folders)
+        problems: Sequence[str] = ()
         try:
             refuse(dataset, options)
         except SparkpubError as error:
-            self.problems = error.lines()
-            for line in self.problems:
-                log.info("a build would stop: %s", line)
-        return build(dataset, options)
+            problems = error.lines()
+        return build(dataset, options), problems
 
     def _load(self, folders: Sequence[Path]) -> Dataset:
         """The data without what is damaged or half written, or as they last were whole."""

@@ -5,7 +5,6 @@ Each page is read by itself, so that one that cannot be read hides nothing of th
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache
 from heapq import nsmallest
@@ -13,7 +12,6 @@ from pathlib import Path
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError, SparkpubError
-from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import listed
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
@@ -36,16 +34,21 @@ UNREADABLE, UNBOUND, CLAIM, DEAD = (
 """The checks of kind `prose`."""
 _MOST_KEPT = 512
 """Pages that a preview does not read again."""
-_EXPRESSION = re.compile(r"\{\{[^{}]*\}\}")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
 _RUN = re.compile(r"(?:^|/)runs/([A-Za-z0-9][\w.-]*?)(?:\.md|/|$)")
 _EVIDENCE = re.compile(r"(?:^|/)evidence/([a-z0-9][a-z0-9.-]*)/([A-Za-z0-9][\w.-]*)$")
 _VALUE = re.compile(r"([+−-]?\d[\d,]*(?:\.\d+)?)\s*(\S.*)?$")
+_DIRECTION = re.compile(
+    r"(?:\b(?:(?P<rises>ris(?:es?|en)|rose|gr[eo]w(?:s|n)?|gain(?:s|ed)?|increase[sd]?)"
+    r"|(?P<falls>f[ae]ll(?:s|en)?|drop(?:s|ped)?|sh?r[aiu]nk(?:s|en)?|los(?:es?|t)|decrease[sd]?))\s+(?:by\s+)?)?"
+    r"(?P<call>\{\{[^{}]*\}\})"
+    r"(?:\s+(?:percent\s+)?(?:(?P<more>higher|more|larger|longer)|(?P<less>lower|less|fewer|smaller|shorter))\b)?",
+    re.IGNORECASE,
+)
+"""An expression with the words of direction beside it."""
 
 Speak = Callable[[], Words]
 """Gives the names that prose may use, with what they say today."""
-Pages = Mapping[str, WrittenPage]
-"""Pages by their addresses."""
 
 
 def with_prose(review: Review, folder: Path, speak: Speak | None = None) -> Review:
@@ -53,14 +56,20 @@ def with_prose(review: Review, folder: Path, speak: Speak | None = None) -> Revi
 
     `speak` is asked only where a page has an expression, or a typed figure that one could take the place of.
     """
-    said = None if speak is None else cache(speak)
-    pages = sources.pages(folder)
     found = list(_of_claims(folder, review))
     # Claims or facts that cannot be read have no values.
-    found += _unreadable(folder, pages, None if found else said)
-    found += typed_figures(folder, pages, None if found else said)
-    found += _changed(folder, review)
-    found += _dead_links(folder, pages, review.dataset)
+    is_whole = not any(one.check == UNREADABLE for one in found)
+    said = cache(speak) if speak is not None and is_whole else None
+    for path, uri in sources.files(folder):
+        try:
+            sources.refuse_outside(path, uri, folder)
+            if path.suffix == ".md":
+                source = sources.read(path, uri)
+                # One by one: what is found before an error stays.
+                for finding in _of_page(path, source, review.dataset, said):
+                    found.append(finding)
+        except SparkpubError as error:
+            found += _problems(error, path, uri)
     return replace(review, findings=review.findings + tuple(found))
 
 
@@ -78,41 +87,66 @@ def _finding(
     return Finding(check, severity, campaign, None, None, message, where)
 
 
-# -- what cannot be read ---------------------------------------------------------------------------------------
+def _problems(error: SparkpubError, path: Path, name: str) -> Iterator[Finding]:
+    """Each line of an error, without the place, which a finding has itself."""
+    place = re.compile(rf", {re.escape(name)}(?::(\d+))?(?=;|$)")
+    for text in error.lines():
+        found = place.search(text)
+        line = int(found[1]) if found and found[1] else 1
+        yield _finding(UNREADABLE, path, line, place.sub("", text))
 
 
-def _unreadable(folder: Path, pages: Pages, speak: Speak | None) -> Iterator[Finding]:
-    """Files of people that cannot be read, with the line."""
-    words = None
-    if speak is not None and any("{{" in page.whole for page in pages.values()):
-        words = speak()
-    for path, uri in sources.files(folder):
-        try:
-            sources.refuse_outside(path, uri, folder)
-            if path.suffix == ".md":
-                source = sources.read(path, uri)
-                read_page(source)
-                page = proof(source) if words is None else words.page(source)
-                blog.posts({uri: page})
-        except SparkpubError as error:
-            yield from _problems(error, path, uri)
+# -- claims and facts ------------------------------------------------------------------------------------------
 
 
 def _of_claims(folder: Path, review: Review) -> Iterator[Finding]:
-    """What is wrong with claims.yaml and facts.yaml, and with claims about what a campaign does not have."""
+    """What is wrong with claims.yaml and facts.yaml: what cannot be read, figures in the words of a claim, claims that
+    the data now judge otherwise than when the text was written, facts without the words of their source."""
     path = folder / FACTS_FILE
     try:
-        facts.read(path)
+        known = facts.read(path)
         path = folder / CLAIMS_FILE
         found = judged(folder, review)
+        claims = ledger.read(path)
     except ClaimError as error:
         yield from _problems(error, path, str(path))
         return
-    for claim, verdict in found.items():
+    text = documents.text_of(path, ClaimError) if claims else ""
+    for claim in claims:
+        verdict = found[claim.id]
         if isinstance(verdict, ClaimError):
-            text = documents.text_of(path, ClaimError)
-            line = text.count("\n", 0, max(0, text.find(claim))) + 1
+            line = text.count("\n", 0, max(0, text.find(claim.id))) + 1
             yield _finding(UNREADABLE, path, line, verdict.lines()[0])
+        elif verdict.changed:
+            yield _changed(folder, verdict)
+        for said in prose.typed(claim.says or ""):
+            what = f"{said.text!r} is typed into claim {claim.id}; a figure is tested: write it into expect."
+            yield _finding(UNBOUND, path, prose.line_of(text, said), what)
+    unquoted = [fact.id for fact in known.values() if fact.quote is None]
+    if unquoted:
+        what = f"These facts have no quote: in which their figure stands: {listed(unquoted)}."
+        yield replace(_finding(DEAD, folder / FACTS_FILE, 1, what), severity="info")
+
+
+def _changed(folder: Path, found: Verdict) -> Finding:
+    """A claim that was recorded with another verdict, with the places to reread."""
+    claim, now = found.claim, found.verdict
+    places = prose.uses(folder, claim.id)
+    text = (
+        f"Claim {claim.id} was recorded as {claim.recorded} and is now {now}: {found.text} "
+        f"Reread {', '.join(places) or 'what rests on it'}, then record the verdict."
+    )
+    return _finding(
+        CLAIM,
+        folder / CLAIMS_FILE,
+        1,
+        text,
+        campaign=claim.campaign,
+        claim=claim.id,
+        recorded=claim.recorded,
+        verdict=now,
+        places=places,
+    )
 
 
 def judged(folder: Path, review: Review) -> Mapping[str, Verdict | ClaimError]:
@@ -135,72 +169,46 @@ def _judged(path: Path, _: str, review: Review) -> Mapping[str, Verdict | ClaimE
     return found
 
 
-def _verdicts(folder: Path, review: Review) -> list[Verdict]:
-    """The verdicts that there are."""
-    with suppress(ClaimError):
-        found = judged(folder, review).values()
-        return [verdict for verdict in found if isinstance(verdict, Verdict)]
-    return []
+# -- pages -----------------------------------------------------------------------------------------------------
 
 
 @lru_cache(_MOST_KEPT)
-def _read(source: WrittenPage) -> Sequence[str] | SparkpubError:
-    """What a reader sees of a page, read once for all checks: a page that takes too long does so once."""
-    try:
-        page = proof(source)
-        with sources.bounded(source.uri):
-            seen = prose.passages(prose.to_html(page.text))
-    except SparkpubError as error:
-        return error
+def read_page(source: WrittenPage) -> Sequence[str]:
+    """What a reader sees of a page, title and description included. Raises ClaimError with file and line, SiteError for
+    what no engine could read or follow."""
+    page = proof(source)
+    with sources.bounded(source.uri):
+        seen = prose.passages(prose.to_html(page.text))
     titles = (page.meta.get(name) for name in ("title", "description", "summary"))
     return [*filter(None, titles), *seen]
 
 
-def read_page(source: WrittenPage) -> Sequence[str]:
-    """What a reader sees of a page, title and description included. Raises ClaimError with file and line, SiteError for
-    what no engine could read or follow."""
-    found = _read(source)
-    if isinstance(found, SparkpubError):
-        raise found
-    return found
+def typed_on(source: WrittenPage) -> Iterator[Typed]:
+    """Figures and verdicts of a page that nobody computed. Raises as `read_page` does."""
+    for passage in read_page(source):
+        yield from prose.typed(passage)
 
 
-def _problems(error: SparkpubError, path: Path, name: str) -> Iterator[Finding]:
-    """Each line of an error, without the place, which a finding has itself."""
-    place = re.compile(rf", {re.escape(name)}(?::(\d+))?(?=;|$)")
-    for text in error.lines():
-        found = place.search(text)
-        line = int(found[1]) if found and found[1] else 1
-        yield _finding(UNREADABLE, path, line, place.sub("", text))
-
-
-# -- what is typed ---------------------------------------------------------------------------------------------
-
-
-def typed_figures(
-    folder: Path, pages: Pages, speak: Speak | None = None
+def _of_page(
+    path: Path, source: WrittenPage, dataset: Dataset, speak: Speak | None
 ) -> Iterator[Finding]:
-    """Figures and verdicts that somebody typed, which go stale in silence, and directions against the figures beside
-    them."""
-    for uri, source in pages.items():
-        passages: Sequence[str] = ()
-        with suppress(SparkpubError):
-            passages = read_page(source)
-        for said in (said for passage in passages for said in prose.typed(passage)):
-            line = prose.line_of(source.whole, said)
-            text = f"{said.text!r} is typed into the text; {_advice(said, speak)}."
-            yield _finding(UNBOUND, folder / uri, line, text)
-        if speak is not None:
-            yield from _directions(folder, source, speak)
-    path = folder / CLAIMS_FILE
-    claims = []
-    with suppress(ClaimError):
-        claims = ledger.read(path)
-    for statement in claims:
-        for said in prose.typed(statement.says or ""):
-            line = prose.line_of(documents.text_of(path, ClaimError), said)
-            text = f"{said.text!r} is typed into claim {statement.id}; a figure is tested: write it into expect."
-            yield _finding(UNBOUND, path, line, text)
+    """What is wrong in a page: figures and verdicts that somebody typed, which go stale in silence, links to evidence
+    that is not there, directions against the figures beside them. Raises SparkpubError for what cannot be read."""
+    for said in typed_on(source):
+        line = prose.line_of(source.whole, said)
+        what = f"{said.text!r} is typed into the text; {_advice(said, speak)}."
+        yield _finding(UNBOUND, path, line, what)
+    for found in _LINK.finditer(source.whole):
+        target = (found[1] or found[2]).split("#")[0].split("?")[0]
+        if "://" not in target and _dead(target, dataset):
+            line = source.whole.count("\n", 0, found.start()) + 1
+            what = f"{target} leads to evidence that does not exist."
+            yield _finding(DEAD, path, line, what)
+    page = proof(source)
+    if speak is not None and "{{" in source.whole:
+        page = speak().page(source)
+        yield from _directions(path, source, speak())
+    blog.posts({source.uri: page})
 
 
 def _advice(said: Typed, speak: Speak | None) -> str:
@@ -222,99 +230,25 @@ def _advice(said: Typed, speak: Speak | None) -> str:
     )
 
 
-_UP = r"(?:higher|more|larger|longer|faster|quicker)"
-_DOWN = r"(?:lower|less|fewer|smaller|shorter|slower)"
-_BESIDE = re.compile(rf"\s+(?:percent\s+)?({_UP}|{_DOWN})\b", re.IGNORECASE)
-_BEFORE = re.compile(
-    r"\b(?:(?P<up>ris(?:es?|en)|rose|gr[eo]w(?:s|n)?|gain(?:s|ed)?|increase[sd]?)"
-    r"|(?P<down>f[ae]ll(?:s|en)?|drop(?:s|ped)?|sh?r[aiu]nk(?:s|en)?|los(?:es?|t)|decrease[sd]?))\s+(?:by\s+)?$",
-    re.IGNORECASE,
-)
-_METRIC = re.compile(r"[\"']([a-z0-9_]+)[\"']")
-_WORD = 40
-"""Letters in which a word before an expression is looked for."""
-
-
-def _directions(folder: Path, source: WrittenPage, speak: Speak) -> Iterator[Finding]:
+def _directions(path: Path, source: WrittenPage, words: Words) -> Iterator[Finding]:
     """`… lower` behind a difference or `falls by …` before one that is above zero, and so on: the words beside an
     expression are typed and its result is not, so that one can change without the other."""
-    text = source.whole
-    for found in _EXPRESSION.finditer(text):
-        behind = _BESIDE.match(text, found.end())
-        front = text[max(0, found.start() - _WORD) : found.start()]
-        before = _BEFORE.search(front.replace("\n", " "))
-        if before:
-            word, is_up = before[0].strip(), before["up"] is not None
-        elif behind:
-            word, is_up = behind[1], _is_up(behind[1], found[0])
-        else:
+    for found in _DIRECTION.finditer(source.whole):
+        up, down = found["rises"] or found["more"], found["falls"] or found["less"]
+        if not (up or down):
             continue
-        shown = ""
-        with suppress(SparkpubError):
-            shown = speak().said(source, found[0])
-        if shown[:1] in ("+", "−") and shown.startswith("+") != is_up:
-            line = text.count("\n", 0, found.start()) + 1
-            what = f"The sentence says “{word}”, and the figure is {shown}."
-            yield _finding(UNBOUND, folder / source.uri, line, what)
-
-
-def _is_up(word: str, expression: str) -> bool:
-    """Whether a word says that the metric of an expression is higher: of a time, `slower` does."""
-    is_up = re.fullmatch(_UP, word, re.IGNORECASE) is not None
-    metrics = [METRICS[name] for name in _METRIC.findall(expression) if name in METRICS]
-    is_speed = word.lower() in ("faster", "quicker", "slower")
-    is_time = bool(metrics) and metrics[0].direction == "lower"
-    return is_up != (is_speed and is_time)
-
-
-# -- claims and links ------------------------------------------------------------------------------------------
-
-
-def _changed(folder: Path, review: Review) -> Iterator[Finding]:
-    """Claims that the data now judge otherwise than when the text was written, with the places to reread."""
-    for found in _verdicts(folder, review):
-        if found.changed:
-            claim, now = found.claim, found.verdict
-            places = prose.uses(folder, claim.id)
-            text = f"Claim {claim.id} was recorded as {claim.recorded} and is now {now}: {found.text} "
-            text += f"Reread {', '.join(places) or 'what rests on it'}, then record the verdict."
-            yield _finding(
-                CLAIM,
-                folder / CLAIMS_FILE,
-                1,
-                text,
-                campaign=claim.campaign,
-                claim=claim.id,
-                recorded=claim.recorded,
-                verdict=now,
-                places=places,
-            )
-
-
-def _dead_links(folder: Path, pages: Pages, dataset: Dataset) -> Iterator[Finding]:
-    """Links to runs that are not among the data, and to files that do not exist."""
-    for uri, source in pages.items():
-        for found in _LINK.finditer(source.whole):
-            target = (found[1] or found[2]).split("#")[0].split("?")[0]
-            if "://" not in target and _dead(target, dataset):
-                line = source.whole.count("\n", 0, found.start()) + 1
-                what = f"{target} leads to evidence that does not exist."
-                yield _finding(DEAD, folder / uri, line, what)
-    known: dict[str, facts.Fact] = {}
-    with suppress(ClaimError):
-        known = facts.read(folder / FACTS_FILE)
-    unquoted = [fact.id for fact in known.values() if fact.quote is None]
-    if unquoted:
-        what = f"These facts have no quote: in which their figure stands: {listed(unquoted)}."
-        yield replace(_finding(DEAD, folder / FACTS_FILE, 1, what), severity="info")
+        shown = words.said(source, found["call"])
+        if shown[:1] in ("+", "−") and shown.startswith("+") != bool(up):
+            line = source.whole.count("\n", 0, found.start("call")) + 1
+            what = f"The sentence says “{up or down}”, and the figure is {shown}."
+            yield _finding(UNBOUND, path, line, what)
 
 
 def _dead(target: str, dataset: Dataset) -> bool:
+    """Whether a link leads to a run that is not among the data, or to evidence that does not exist."""
     run, file = _RUN.search(target), _EVIDENCE.search(target)
     if file is not None:
         path = dataset.folder / file[1] / file[2]
-        return (
-            not path.is_file()
-            and not path.with_name(file[2].removesuffix(".txt")).is_file()
-        )
+        inert = path.with_name(file[2].removesuffix(".txt"))
+        return not (path.is_file() or inert.is_file())
     return run is not None and run[1] != "index" and run[1] not in dataset.by_id

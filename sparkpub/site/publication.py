@@ -96,7 +96,9 @@ class Publication:
     def evidence(self) -> Mapping[str, tuple[Published, ...]]:
         """Run id to the files of the run as published."""
         return {
-            run.record.run_id: published(run, self.options) for run in self.dataset.runs
+            run.run_id: published(run, self.options, campaign.owner)
+            for campaign in self.campaigns
+            for run in campaign.runs
         }
 
     def state(self, run: str) -> str:

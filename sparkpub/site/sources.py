@@ -10,20 +10,18 @@ from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     ConfigDict,
     StrictBool,
-    StrictInt,
-    StringConstraints,
     ValidationError,
 )
 
 from sparkpub.record import documents, outside
 from sparkpub.record.errors import SiteError
-from sparkpub.record.record import Declared
 from sparkpub.site.content import Page
 
 CLAIMS_FILE, FACTS_FILE = "claims.yaml", "facts.yaml"
@@ -32,42 +30,28 @@ LONGEST_SECONDS = 20.0
 _FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 _UNQUOTED = re.compile(r"^\w+: *\{\{", re.MULTILINE)
 """YAML takes braces at the beginning of a value for a mapping."""
-"""The front matter of a page, and the text in it."""
 _MOST_KEPT = 512
 """Pages that a preview does not parse again."""
-ListOfNames = tuple[str, ...] | None
-Label = Annotated[str, StringConstraints(pattern=r'^[^<>\[\]{}"]*$')]
-"""A tag or a category: the theme writes it into pages as it is, and makes a heading of a category. What begins an
-element, a link or attributes in Markdown, and a quotation mark, which ends an attribute, have no place in it."""
 
 
 def dates(given: object) -> tuple[datetime, datetime]:
     """When a post was published and last changed, of its `date:`. Raises ValueError where it does not say so."""
     named = given if isinstance(given, dict) else {"created": given}
-    if not named.keys() <= {"created", "updated"}:
-        raise ValueError("a date has created: and updated:")
     created = _moment(named.get("created"))
     return created, _moment(named.get("updated") or created)
 
 
 def _moment(given: object) -> datetime:
     """A day or a time as YAML has read it."""
-    if isinstance(given, str):
-        raise ValueError(f"{given!r} is text; write YYYY-MM-DD without quotes")  # noqa: TRY004 - of a document
-    if isinstance(given, date) and not isinstance(given, datetime):
-        given = datetime.combine(given, time())
-    if not isinstance(given, datetime):
-        raise ValueError("not a day or a time")  # noqa: TRY004 - of a document
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
+    if isinstance(given, datetime):
+        return given if given.tzinfo else given.replace(tzinfo=UTC)
+    if isinstance(given, date):
+        return datetime.combine(given, time(), UTC)
+    raise ValueError(f"{given!r} is no day; write YYYY-MM-DD without quotes")
 
 
-def _checked(given: object) -> object:
-    dates(given)
-    return given
-
-
-class FrontMatter(Declared):
-    """What a page may say of itself. The site's engine takes more, and ends where it is not as it expects."""
+class FrontMatter(BaseModel):
+    """What is read here of what a page says of itself; the rest is the theme's."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
@@ -77,17 +61,10 @@ class FrontMatter(Declared):
     subtitle: str | None = None
     campaign: str | None = None
     """The campaign that a page's expressions mean where they name none."""
-    date: Annotated[Any, AfterValidator(_checked)] = None
+    date: Annotated[Any, AfterValidator(dates)] = None
     slug: str | None = None
-    authors: ListOfNames = None
-    categories: tuple[Label, ...] | None = None
-    tags: tuple[Label, ...] | None = None
+    authors: tuple[str, ...] | None = None
     draft: StrictBool = False
-    pin: StrictBool = False
-    readtime: StrictInt | None = None
-    hide: ListOfNames = None
-    status: str | None = None
-    search: dict[Literal["boost", "exclude"], float | StrictBool] | None = None
 
 
 def files(sources: Path) -> Iterator[tuple[Path, str]]:

@@ -9,6 +9,7 @@ Files of others that a further plugin of MkDocs reads outside of the pages do no
 """
 
 import functools
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import metadata
@@ -21,9 +22,10 @@ from pydantic_core import to_json
 from sparkpub.record import package, repository
 from sparkpub.record.store import everything, file_sha256, write_atomic
 from sparkpub.site import sources
-from sparkpub.site.cache import key, program
+from sparkpub.site.cache import digest_of, key
 from sparkpub.site.content import SiteOptions
 
+_PACKAGE = Path(__file__).parents[1]
 NAME = ".stamp"
 """MkDocs leaves files that begin with a dot where they are, so a build has to take it away before it begins."""
 
@@ -35,7 +37,6 @@ def of(config: MkDocsConfig, folders: Sequence[Path], options: SiteOptions) -> s
     read = {name: _digest(path) for name, path in read_files(config, folders, options)}
     return key(
         program(),
-        packages(),
         package.public_source(),
         settings,
         options.commits,
@@ -45,9 +46,12 @@ def of(config: MkDocsConfig, folders: Sequence[Path], options: SiteOptions) -> s
 
 
 @functools.cache
-def packages() -> list[str]:
-    """Every installed package with its version."""
-    return sorted(f"{found.name} {found.version}" for found in metadata.distributions())
+def program() -> str:
+    """Changes with Python, with every installed package, and with this one, templates and catalogue included."""
+    files = (path for path in sorted(_PACKAGE.rglob("*")) if path.is_file())
+    sources = digest_of(path for path in files if path.suffix != ".pyc")
+    installed = (f"{found.name} {found.version}" for found in metadata.distributions())
+    return key(sys.version, sources, sorted(installed))
 
 
 def known(site: Path) -> str | None:

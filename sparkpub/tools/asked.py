@@ -12,6 +12,7 @@ from sparkpub.tools.language import ResultMapping, Term
 from sparkpub.tools.shapes import SHAPES
 from sparkpub.tools.where import at, holds
 
+_AMOUNT = re.compile(r"[a-zA-Z]{0,2}[=_-]?(\d{1,9})(k?)")
 _MOST = 2**53
 """The largest whole number of an option: up to there a float is exact."""
 
@@ -104,6 +105,10 @@ def _read(term: Term, found: Any) -> Any:
         case "count":
             length = len(found) if isinstance(found, list) else found
             return reading.positive_int(length)
+        case "amount":
+            named = _AMOUNT.fullmatch(str(found))
+            if named is not None:  # 16 of `c16`, 4096 of `4k`
+                found = int(named[1]) * (1024 if named[2] else 1)
         case "number":
             return reading.number(found)
         case "path":

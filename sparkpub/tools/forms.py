@@ -23,13 +23,14 @@ from sparkpub.record.record import Moment
 from sparkpub.tools import reading
 
 JSON = (".json", ".jsonl")
-TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt")
 TEXTS = (".log", ".stdout", ".out", ".txt", ".md")
 """What a program printed, as people keep it: the one that says most first."""
 _MOST_CELLS = 10_000_000
 """Of a Parquet file: a kilobyte can unpack to gigabytes."""
 LONGEST_WORD = 500
 """Characters of an argument that are kept."""
+_RULE = re.compile(r"\s*-{2,}(?:\s+-{2,})+\s*")
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
@@ -161,8 +162,23 @@ def of_csv(text: str) -> list[dict[str, Any]]:
     return [row for row in rows if any(row.values())]
 
 
+def of_columns(text: str) -> list[dict[str, str]]:
+    """The rows of the table in a text whose header is underlined with dashes, a word to a cell."""
+    lines = text.splitlines()
+    rules = [number for number, line in enumerate(lines) if _RULE.fullmatch(line)]
+    if not rules or not rules[0]:
+        return []
+    header = lines[rules[0] - 1].split()
+    rows = [line.split() for line in lines[rules[0] + 1 :]]
+    return [
+        dict(zip(header, row, strict=True)) for row in rows if len(row) == len(header)
+    ]
+
+
 def of_table(file: ResultFile) -> list[dict[str, Any]]:
     """The rows of a table in a file, or the objects of a JSON document. Raises FileError."""
+    if file.suffix == ".txt":
+        return of_columns(file.text)
     if file.suffix in (".csv", ".tsv"):
         return of_csv(file.text)
     if file.suffix == ".parquet":

@@ -42,15 +42,17 @@ class SetupPlaces(Declared):
     """Its name on Hugging Face, where `model` is a short one."""
     served_name: Where | None = None
     """What the results call the model."""
-    name: Where | None = None
+    variant: Where | None = None
     """What people call this build: `bf16-spec`."""
     weights: Where | None = None
     """The format of the weights."""
     engine: Where | None = None
     engine_version: Where | None = None
+    backend: Where | None = None
+    """What the engine computes with: `ROCm`, `Vulkan`."""
     image: Where | None = None
     machine: Where | None = None
-    """What it ran on, by a key or GPU of the catalogue: `2x DGX Spark` says how many, too."""
+    """What it ran on: a machine or GPU of the catalogue, or any name. `2x DGX Spark` says how many, too."""
     nodes: Where | None = None
     """How many machines served the model together."""
     driver: Where | None = None
@@ -133,13 +135,18 @@ class FigurePlace(ValuePlace):
         converted, or is not said."""
         if self.scale is not None or wanted is None:
             return self.scale or 1.0
-        unit = self.unit or wanted
+        unit = self.unit or self._size_of_name() or wanted
         if self.unit_at is not None:
             said = str(at(document, self.unit_at))
             unit = _SPELLED.get(said, said)
         return factor(unit, wanted)
 
+    def _size_of_name(self) -> str | None:
+        """The unit of a size that its name ends with: `MiB` of `vram_peak_mib`."""
+        return _SIZES.get(re.split(r"[^A-Za-z]", str(self.at))[-1].lower())
 
+
+_SIZES = {unit.lower(): unit for unit in ("KiB", "MiB", "GiB", "MB", "GB")}
 _SPELLED = {"sec": "s"}
 """Units as tools spell them."""
 
@@ -196,12 +203,12 @@ class MetricPlace(FigurePlace):
 class Term(ValuePlace):
     """One thing that was asked for: an option in the matrix's vocabulary, a part of the workload's name, or both."""
 
-    kind: Literal["value", "count", "number", "path", "mark", "words"] = Field(
-        "value", alias="as"
+    kind: Literal["value", "amount", "count", "number", "path", "mark", "words"] = (
+        Field("value", alias="as")
     )
-    """`value` is a number or a word as it stands; `count` is a whole number above zero, or how many a list has; `path`
-    is that of an address, without `/v1/`; `mark` is a thing that is so, unless `unless` says otherwise; `words` are a
-    list of them, for notes."""
+    """`value` is a number or a word as it stands; `amount` may have letters around its number; `count` is a whole
+    number above zero, or how many a list has; `path` is that of an address, without `/v1/`; `mark` is a thing that is
+    so, unless `unless` says otherwise; `words` are a list of them, for notes."""
     option: Option | None = None
     """The option that it is; a mark makes it false."""
     key: str | None = None
@@ -222,6 +229,12 @@ class Term(ValuePlace):
     """What is to be said of a run where it counts; `{}` is its value."""
 
 
+_AMOUNTS = (
+    *("concurrency", "requests", "batch_size"),
+    *("input_tokens", "output_tokens", "depth"),
+)
+
+
 def _terms(said: Any) -> Any:
     """`{concurrency: clients}` as terms."""
     if not isinstance(said, Mapping):
@@ -230,7 +243,12 @@ def _terms(said: Any) -> Any:
     if wrong:
         raise ValueError(f"{wrong[0]} needs the name of a column, or its path")
     return [
-        {"option": name, "key": name.replace("_", "-"), "at": where}
+        {
+            "option": name,
+            "key": name.replace("_", "-"),
+            "at": where,
+            "as": "amount" if name in _AMOUNTS else "value",
+        }
         for name, where in said.items()
     ]
 
@@ -272,7 +290,7 @@ class ResultMapping(Declared):
     """How files become runs where a run is not a JSON object: `printed` reads the table that a client prints, too, and
     `table` CSV and Parquet."""
     files: str = "*"
-    """Names of the files that are results, with `*` for any letters; nothing has to be said of others."""
+    """Names or paths of the files that are results, with `*` for any letters; nothing has to be said of others."""
     others: tuple[str, ...] = ()
     """Files that are none, and folders in which none is."""
     when: tuple[Where, ...] = ()
@@ -402,9 +420,17 @@ def of_tools() -> Mapping[str, tuple[ResultMapping, ...]]:
     return found
 
 
-def read_mapping(path: Path) -> MappingFile:
-    """The mapping in a YAML file. Raises ImportFormatError with file, line and every mistake."""
-    return _mapped(documents.text_of(path, ImportFormatError), str(path))
+def read_mappings(path: Path) -> list[MappingFile]:
+    """The mappings in a YAML file: one, or one in each of its documents, for files of different forms. Raises
+    ImportFormatError with file, line and every mistake."""
+    text = documents.text_of(path, ImportFormatError)
+    found = []
+    lines_before = 0
+    for part in re.split(r"(?m)^---\s*?$\n?", text):
+        if part.strip():
+            found.append(_mapped("\n" * lines_before + part, str(path)))
+        lines_before += part.count("\n") + 1
+    return found or [_mapped(text, str(path))]
 
 
 def _mapped(text: str, name: str) -> MappingFile:

@@ -99,11 +99,13 @@ class ReportReading:
 
     @property
     def succeeded(self) -> bool:
-        """Whether any request did, by a number of them or a list."""
+        """Whether any request did, by a number of them or a list; a published rate of 0 is of none."""
         place = self.mapping.run.succeeded
         found = at(self.document, place)
         if place is None:
-            return True
+            metrics = self.figures.metrics.items()
+            rates = {each.value for name, each in metrics if name in _RATES}
+            return self.source != "published" or rates != {0}
         return bool(found if isinstance(found, list) else reading.number(found))
 
     @property
@@ -241,6 +243,7 @@ class ReportReading:
         return number
 
 
+_RATES = ("output_throughput_tok_s", "total_throughput_tok_s")
 _TEXTS = {
     name
     for name, field in Observed.model_fields.items()

@@ -209,7 +209,7 @@ WRITING = [
     Mistake("a model that has no run", "build", "no model 'b'",
             post('It was {{ value("mean", "output_throughput_tok_s", model="b", environment="native") }}.'), 1),
     Mistake("a typed figure", "build", "first.md:11: '12 tok/s'", post("It was 12 tok/s."), 1),
-    Mistake("a dead link", "build", "a link to nowhere.md leads nowhere, blog/posts/first.md",
+    Mistake("a dead link", "build", "'blog/posts/first.md' contains a link 'nowhere.md'",
             post("See [this](nowhere.md)."), 1),
     Mistake("one slug twice", "build", "give one of them another name", two_posts_of_one_slug, 1),
     Mistake("an unknown claim", "build", "no claim 'sme'", post('{{ claim("sme") }}'), 1),

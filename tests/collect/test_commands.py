@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +21,6 @@ from tests.calling import sparkpub
 from tests.collect.collecting import OPEN_GATES, a_matrix, run
 
 
-def process(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    """A collector of its own, which waits for signals and writes while it works."""
-    argv = [sys.executable, "-m", "sparkpub", *map(str, arguments)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False)
-
-
 @pytest.fixture
 def matrix_file(tmp_path: Path) -> Path:
     return write(tmp_path, a_matrix())
@@ -40,7 +32,7 @@ def write(tmp_path: Path, matrix: Matrix) -> Path:
     return file
 
 
-def test_plan_prints_order_state_and_estimate_and_starts_nothing(
+def test_plan_and_status_say_what_is_done_and_start_nothing(
     tmp_path: Path, matrix_file: Path
 ) -> None:
     said = sparkpub("plan", matrix_file, "--data", tmp_path, "--json")
@@ -59,6 +51,10 @@ def test_plan_prints_order_state_and_estimate_and_starts_nothing(
     )
     assert [item["state"] for item in document["runs"]] == ["done", "missing"]
     assert document["estimate_seconds"] >= 0
+    said = sparkpub("status", matrix_file, "--data", tmp_path, "--json")
+    counts = {"planned": 2, "done": 1, "failed": 0, "quarantined": 0, "missing": 1}
+    assert json.loads(said.stdout)["cells"] == [cell | counts]
+    assert "1 of 2 done" in sparkpub("status", matrix_file, "--data", tmp_path).stdout
     text = sparkpub("plan", matrix_file, "--data", tmp_path).stdout
     assert "m/native/w  iteration 2  to do" in text
     assert "2 runs, 1 to do" in text
@@ -83,21 +79,10 @@ def test_a_long_plan_is_shown_in_part_and_its_gates_by_their_keys(
     assert said[-2].strip() == "and 3 more, which --json lists"
 
 
-def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:
-    run(a_matrix(), tmp_path, max_runs=1)
-    document = json.loads(
-        sparkpub("status", matrix_file, "--data", tmp_path, "--json").stdout
-    )
-    cell = {"model": "m", "environment": "native", "workload": "w"}
-    counts = {"planned": 2, "done": 1, "failed": 0, "quarantined": 0, "missing": 1}
-    assert document["cells"] == [cell | counts]
-    assert "1 of 2 done" in sparkpub("status", matrix_file, "--data", tmp_path).stdout
-
-
 def test_collect_says_what_it_does_in_plain_lines(
     tmp_path: Path, matrix_file: Path
 ) -> None:
-    said = process("collect", matrix_file, "--data", tmp_path, "--no-commit")
+    said = sparkpub("collect", matrix_file, "--data", tmp_path, "--no-commit")
     assert (said.returncode, said.stderr) == (0, "")
     assert re.search(
         r"^\d\d:\d\d:\d\dZ m/native/w 1: ok in \d+s, rate 5$", said.stdout, re.MULTILINE
@@ -133,7 +118,7 @@ def test_doctor_runs_each_cell_once_and_keeps_nothing(tmp_path: Path) -> None:
         for name, script in (("good", "echo rate 5"), ("bad", "exit 4"))
     }
     file = write(tmp_path, a_matrix(workloads=workloads, gates={"cooldown": 600}))
-    said = process("doctor", file, "--data", tmp_path, "--smoke", "--json")
+    said = sparkpub("doctor", file, "--data", tmp_path, "--smoke", "--json")
     assert said.returncode == 1
     checks = {item["name"]: item for item in json.loads(said.stdout)["checks"]}
     assert sum("smoke" in name for name in checks) == 2

@@ -1,7 +1,6 @@
 """Ends at any instant: real signals to a real collector, and what the next one finds."""
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -17,7 +16,9 @@ import pytest
 from sparkpub import __main__
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import marked
+from sparkpub.collect.overview import status_document, status_lines
 from sparkpub.plan.matrix import Matrix
+from sparkpub.record.errors import CollectError
 from sparkpub.record.store import file_sha256
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
 from tests.collect.environments.launching import until
@@ -72,7 +73,6 @@ def orphans() -> list[int]:
 @pytest.mark.parametrize(
     ("numbers", "name"),
     [
-        ((signal.SIGTERM,), "SIGTERM"),
         ((signal.SIGHUP,), "SIGHUP"),
         ((signal.SIGINT, signal.SIGINT), "Ctrl-C, twice"),
     ],
@@ -93,8 +93,6 @@ def test_a_signal_during_a_run_ends_and_records_it(
     assert stopped == ("interrupted", f"stopped by {name}")
     assert {item.role for item in record.evidence} == {"log", "telemetry"}
     assert orphans() == []
-    # An interruption is no attempt.
-    assert run(a_matrix(LONG, timeout=0.3), tmp_path).left == 0
 
 
 def test_signals_that_never_end_are_one_signal(tmp_path: Path) -> None:
@@ -109,6 +107,8 @@ def test_signals_that_never_end_are_one_signal(tmp_path: Path) -> None:
     assert "1 run measured, 0 failed, 2 to do; stopped by SIGTERM\n" in out
     (record,) = records(tmp_path)
     assert record.status_reason == "stopped by SIGTERM"
+    # An interruption is no attempt.
+    assert run(a_matrix("echo rate 5"), tmp_path).measured == 2
 
 
 def test_ctrl_c_once_finishes_the_run_in_hand(tmp_path: Path) -> None:
@@ -179,14 +179,31 @@ def test_a_lost_terminal_loses_no_run(tmp_path: Path) -> None:
     assert [record.status for record in records(tmp_path)] == ["ok", "ok"]
 
 
-def test_a_killed_collector_leaves_an_interrupted_record_and_no_process(
-    tmp_path: Path,
+def test_a_collector_is_seen_alone_and_made_up_for_when_it_is_killed(
+    tmp_path: Path, own_state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with a_collector(tmp_path, a_matrix(LONG, iterations=1)) as collector:
+    """Another one shares neither its machine nor, with notes of its own, its campaign: it took the run for that of a
+    collector that was killed."""
+    matrix = a_matrix(LONG, iterations=1)
+    with a_collector(tmp_path, matrix) as collector:
         until(lambda: running(tmp_path))
+        until(lambda: "run" in status_document(matrix, tmp_path)["now"])
+        now = status_document(matrix, tmp_path)["now"]
+        doing = (collector.pid, "m/native/w 1", "running")
+        assert (now["pid"], now["run"], now["phase"]) == doing
+        said = f"now: process {collector.pid}: m/native/w 1: running since "
+        assert status_lines(matrix, tmp_path)[-1].startswith(said)
+        with pytest.raises(CollectError, match=f"process {collector.pid}, campaign"):
+            run(matrix, tmp_path)
+        monkeypatch.setenv("SPARKPUB_STATE", str(tmp_path / "another-state"))
+        with pytest.raises(CollectError, match="another collector writes to this"):
+            run(matrix, tmp_path)
+        monkeypatch.setenv("SPARKPUB_STATE", str(own_state))
+        assert records(tmp_path) == []
+        assert running(tmp_path)
         collector.kill()
         collector.wait()
-    assert records(tmp_path) == []
+    assert status_document(matrix, tmp_path)["now"] is None
     assert orphans() != []
     outcome = run(a_matrix(LONG, iterations=1, timeout=0.3), tmp_path)
     interrupted, after = records(tmp_path)
@@ -234,53 +251,3 @@ def test_killed_at_any_instant_the_campaign_completes(
         "campaign.json"
     }
     assert orphans() == []
-
-
-@pytest.mark.parametrize("own_notes", [False, True])
-def test_two_collectors_share_neither_a_machine_nor_a_campaign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_notes: bool
-) -> None:
-    """With notes of its own a second one took the first one's run for one that was killed."""
-    with a_collector(tmp_path, a_matrix(LONG)) as collector:
-        until(lambda: running(tmp_path))
-        if own_notes:
-            monkeypatch.setenv("SPARKPUB_STATE", str(tmp_path / "another-state"))
-        with a_collector(tmp_path, a_matrix(LONG)) as second:
-            _, err = second.communicate(timeout=LIMIT)
-        assert second.returncode == 1
-        why = f"process {collector.pid}, campaign small"
-        if own_notes:
-            why = "another collector writes to this campaign"
-        assert why in err
-        assert records(tmp_path) == []
-        assert running(tmp_path)
-        os.kill(collector.pid, signal.SIGTERM)
-        collector.communicate(timeout=LIMIT)
-
-
-def test_status_tells_what_runs_now(tmp_path: Path) -> None:
-    with a_collector(tmp_path, a_matrix(LONG)) as collector:
-        until(lambda: running(tmp_path))
-        argv = [
-            sys.executable,
-            "-m",
-            "sparkpub",
-            "status",
-            str(tmp_path / "matrix.json"),
-            "--data",
-            str(tmp_path),
-        ]
-        said = subprocess.run(
-            [*argv, "--json"], capture_output=True, text=True, check=True
-        )
-        document = json.loads(said.stdout)
-        assert document["now"]["pid"] == collector.pid
-        assert document["now"]["run"] == "m/native/w 1"
-        assert document["now"]["phase"] == "running"
-        said = subprocess.run(argv, capture_output=True, text=True, check=True)
-        doing = f"now: process {collector.pid}: m/native/w 1: running since "
-        assert doing in said.stdout
-        collector.send_signal(signal.SIGTERM)
-        collector.communicate(timeout=LIMIT)
-    said = subprocess.run([*argv, "--json"], capture_output=True, text=True, check=True)
-    assert json.loads(said.stdout)["now"] is None

@@ -171,22 +171,22 @@ def test_outputs_are_redacted_before_they_are_stored(
 def test_the_middle_of_a_large_output_is_cut_and_said(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of each half what was read, but words that are torn at the cut, and of the second what was read beside it."""
+    """Of each half what was read, but lines that are torn at the cut, and of the second what was read beside it."""
     monkeypatch.setattr(journal, "CAP", 20_000)
     monkeypatch.setattr(journal, "_MARGIN", 1000)
-    done, path = sealed(folder, b"aaa " * 5000 + b"bbb " * 5000)
-    kept = 2500 * 4 + 2500 * 4 - 1000 - len("bbb")
+    done, path = sealed(folder, b"aaaa\n" * 4001 + b"bbbb\n" * 4000)
+    # The first half ends with a line. The second begins with the end of one: 10,000 bytes less 1,000 and what is torn.
+    kept = 10_000 + (10_000 - 1000 - 5)
     assert path.read_bytes() == (
-        b"aaa " * 2500
-        + b"\n[sparkpub: %d bytes cut here: files are capped]\n" % (40_000 - kept)
-        + b" bbb" * ((10_000 - 1000 - 4) // 4)
-        + b" "
+        b"aaaa\n" * 2000
+        + b"[sparkpub: %d bytes cut here: files are capped]\n" % (40_005 - kept)
+        + b"bbbb\n" * ((10_000 - 1000 - 5) // 5)
     )
     assert done.evidence[0].truncated
     assert "report" not in done.content  # half a document is not parsed
     assert (
         done.unavailable["report_content"]
-        == f"{40_000 - kept} bytes in its middle were cut: files are capped"
+        == f"{40_005 - kept} bytes in its middle were cut: files are capped"
     )
 
 

@@ -136,10 +136,10 @@ def workloads(found: FoundServer, wanted: Wanted | None = None) -> dict[str, Any
     return dict(document["workloads"])
 
 
-def test_two_lengths_at_three_numbers_of_users_in_four_rounds() -> None:
+def test_two_lengths_for_one_user_and_ten_in_four_rounds() -> None:
     assert list(workloads(a_found())) == [
-        *("in512-out128-c1", "in512-out128-c4", "in512-out128-c16"),
-        *("in2048-out128-c1", "in2048-out128-c4", "in2048-out128-c16"),
+        *("in512-out128-c1", "in512-out128-c10"),
+        *("in2048-out128-c1", "in2048-out128-c10"),
     ]
     assert quick.declare(a_found(), Wanted(), "c")["iterations"] == 4
 
@@ -172,11 +172,11 @@ def test_what_a_server_cannot_do_is_not_asked_of_it() -> None:
 @pytest.mark.parametrize(
     ("tokens", "seconds", "waves"),
     [
-        # 128 tokens take 0.64 s: five requests of one user, two waves of four users, one of sixteen.
-        (160, 0.8, [5, 2, 1]),
+        # 128 tokens take 0.64 s: five requests of one user, one wave of ten.
+        (160, 0.8, [5, 1]),
         # 128 tokens take 4 s: two requests fit into ten seconds.
-        (160, 5.0, [2, 2, 1]),
-        (None, 0.8, [1, 1, 1]),
+        (160, 5.0, [2, 1]),
+        (None, 0.8, [1, 1]),
     ],
 )
 def test_a_fast_server_gets_more_than_one_request_a_run(
@@ -185,6 +185,21 @@ def test_a_fast_server_gets_more_than_one_request_a_run(
     answer = {"text": SENSE, "tokens": tokens, "seconds": seconds}
     found = workloads(a_found(answer=answer), Wanted(input_tokens=(512,)))
     assert [load["repetitions"] for load in found.values()] == waves
+
+
+def test_enough_rounds_have_an_interval() -> None:
+    """Four rounds of 60, 61, 59 and 60: mean 60, sd 0.816, error 0.816 / 2, and Student's t of 3 is 3.18: 60 +- 1.3. A
+    step of one adds 1/12 to the squared error: sqrt(0.167 + 0.083) = 0.5, which makes it 60 +- 1.6."""
+    assert quick.with_interval([60, 61, 59, 60]) == "60.0 (95 % interval 58.4 to 61.6)"
+    assert quick.with_interval([60, 61, 59]) == "60.0"
+
+
+def test_the_time_is_said_before_it_passes() -> None:
+    """Two loads a round, each 5 s and two waves of 128 tokens at 0.02 s: 2 x (5 + 5.12) s."""
+    found = a_found()
+    document = quick.declare(found, Wanted(input_tokens=(512,)), "c")
+    said = quick.takes(found, matrices.parse(json.dumps(document)))
+    assert said == "first figures in about 20s, 4 rounds in about 1m21s"
 
 
 # -- the whole way -------------------------------------------------------------------------------------------
@@ -222,7 +237,9 @@ def test_one_command_makes_a_campaign(
         (file,) = (user / "matrix").iterdir()
         again = sparkpub(user, variables, "collect", file, "--no-commit")
         # A second look gets a name of its own.
-        third = sparkpub(user, variables, "quick", server.url, *asked[2:], "--json")
+        third = sparkpub(
+            user, variables, "quick", server.url, *asked[2:-1], 1, "--json"
+        )
     (name,) = {path.name for path in (user / "data/comprehensive").iterdir()} - {
         json.loads(third.stdout)["campaign"]
     }
@@ -234,12 +251,14 @@ def test_one_command_makes_a_campaign(
     }
     assert found == {("in64-out128-c1", 10.0), ("in64-out128-c4", 40.0)}
     lines = done.stdout.splitlines()
-    # What `stats` has; the last figure is the GPU's power, where there is one.
-    means = [line for line in lines if line.startswith("mean of")]
-    assert [line.partition(", gpu")[0] for line in means] == [
-        "mean of in64-out128-c1, output_throughput_tok_s 10.0, ttft_p50_ms 12.5",
-        "mean of in64-out128-c4, output_throughput_tok_s 40.0, ttft_p50_ms 12.5",
-    ]
+    # The mean of rounds that say the same, after each of them; two rounds have no interval.
+    said = [line.partition("Z ")[2] for line in lines]
+    for done in (1, 2):
+        begin = said.index(f"after round {done} of 2, 64 tokens in and 128 out:")
+        assert said[begin + 1 : begin + 3] == [
+            "  one user: first token in 0.01 s, then 10.0 tokens a second",
+            "  4 users: first token in 0.01 s, then 40.0 tokens a second in all, 10.0 for each",
+        ]
     assert lines[-1] == f"page: sparkpub serve data/comprehensive/{name}"
     assert any(line == f"campaign data/comprehensive/{name}" for line in lines)
     # What the client measured before a run, another time in each, is no setting of the server.
@@ -251,4 +270,4 @@ def test_one_command_makes_a_campaign(
     assert "0 runs measured, 0 failed, 0 to do" in again.stdout
     document = json.loads(third.stdout)
     assert document["campaign"] == f"{name}-2"
-    assert [run["output_throughput_tok_s"] for run in document["runs"]] == [40.0] * 2
+    assert [run["output_throughput_tok_s"] for run in document["runs"]] == [40.0]

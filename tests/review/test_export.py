@@ -45,13 +45,6 @@ def test_every_format_has_every_row(data: Path) -> None:
     assert (lines[0]["repeat_of"], lines[0]["quarantined"]) == ("", "False")
 
 
-def test_lists_are_words_in_every_format() -> None:
-    """Rows of charts lack what does not apply to them."""
-    table = pd.DataFrame({"run": ["a", "b"], "flags": [["x", "y"], None]})
-    assert as_csv(table).decode().splitlines() == ["run,flags", "a,x y", "b,"]
-    assert json.loads(FORMATS["json"](table))[0]["flags"] == "x y"
-
-
 def test_no_campaign_is_an_empty_table(tmp_path: Path) -> None:
     rows = load(tmp_path).runs
     assert as_csv(rows) == (",".join(COLUMNS) + "\n").encode()

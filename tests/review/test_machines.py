@@ -193,18 +193,6 @@ def test_campaigns_of_several_machines_are_kept_apart_and_joined_on_request() ->
 # -- what the checks make of it ------------------------------------------------------------------------------------
 
 
-def test_checks_within_cells_do_not_take_machines_for_noise() -> None:
-    """Two machines 40 % apart, measured at the same time: nothing varies, drifts, steps or stands apart, no iteration
-    is there twice, and no cell has more runs than were planned."""
-    measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
-    found = review(a_dataset(a_fleet(measured)))
-    checks = {finding.check for finding in found.findings}
-    within = {"outlier", "high-variation", "drift", "step", "order-confound"}
-    assert not checks & within
-    assert not checks & {"duplicate-iteration", "unbalanced", "missing-cell"}
-    assert not checks & {"mixed-machines", "unequal-environments"}
-
-
 def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -> None:
     """One run of the slower machine reaches half the way to the faster one: unremarkable among all, and not on its
     machine."""

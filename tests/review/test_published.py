@@ -31,10 +31,10 @@ def test_the_nearest_load_of_the_same_model_is_named(tmp_path: Path) -> None:
     campaign(other, "one-user", "meta-llama/Llama-3.1-8B-Instruct", 30.0)
     campaign(other, "another-model", "Qwen2.5-7B-Instruct", 33.0)
     line = published.beside("mine", tmp_path, other, tmp_path / "not-there")
-    # 33 / 30 is 10 % more.
+    # 33 of 30 are 110 %.
     assert line == (
-        "published: 30.0 tok/s, campaign one-user (vLLM, BF16), 512 tokens in, 128 tokens out, 1 at once; "
-        "yours: 33.0 tok/s, 512 tokens in, 128 tokens out, 1 at once: +10\u00a0% (one run each)"
+        "against the same model, format and load (machine not stated) in one-user: "
+        "110\u00a0%, 33.0 against 30.0 tokens a second, 1 run against 1"
     )
 
 
@@ -47,4 +47,4 @@ def test_what_is_not_the_same_is_said_and_nothing_of_another_model(
     campaign(tmp_path, "theirs", "y/M-7B-AWQ", 30.0, input_tokens=2048)
     line = published.beside("mine", tmp_path)
     assert line is not None
-    assert line.endswith("(one run each, another load)")
+    assert "nearest figure of the same model (another load: 2,048 tokens in" in line

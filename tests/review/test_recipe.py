@@ -10,7 +10,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import read_record
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
-from sparkpub.review.recipe import told, written
+from sparkpub.review.recipe import command, told, written
 from sparkpub.review.results import Results
 
 CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
@@ -46,7 +46,8 @@ def test_options_that_results_tell_are_flags_again() -> None:
         "client": "llama-benchy",
         "port": "9",
     }
-    found = told(a_record("vLLM", settings))
+    record = a_record("vLLM", settings)
+    found = told(record)
     assert found["container"] == "acme/vllm:1"
     assert found["env"] == {"VLLM_USE_V1": "1"}
     assert found["command"].replace("\\\n", "").split() == [
@@ -54,6 +55,10 @@ def test_options_that_results_tell_are_flags_again() -> None:
         *("--no-enable-prefix-caching", "--async-scheduling"),
         *("--speculative-config", '\'{"method":', '"mtp"}\''),
     ]
+    shell = command(record)
+    assert shell is not None
+    assert shell.startswith("VLLM_USE_V1=1 vllm serve acme/Walker-8B")
+    assert "--port 8000" in shell
 
 
 @pytest.mark.parametrize(
@@ -67,8 +72,10 @@ def test_options_that_results_tell_are_flags_again() -> None:
 def test_what_tells_no_command_has_no_recipe(
     engine: str, settings: dict[str, str], kind: str
 ) -> None:
+    record = a_record(engine, settings, type=kind)
+    assert command(record) is None
     with pytest.raises(UsageError, match="nothing tells how the server"):
-        told(a_record(engine, settings, type=kind))
+        told(record)
 
 
 def test_a_cell_that_is_not_there_is_said_with_those_that_are() -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.record.errors import ClaimError
 from sparkpub.record.store import Stored
 from sparkpub.review.claims.chosen import choose, split
 from sparkpub.review.dataset import CampaignData
@@ -91,14 +90,6 @@ def test_values_stand_in_order_of_time_over_the_cells_and_runs_that_are_asked_fo
             environment=("native",),
         )
         assert len(chosen.records) == len(chosen.rows(TPUT)) == size
-
-
-def test_an_unknown_name_is_refused_with_those_there_are(
-    campaign: CampaignData,
-) -> None:
-    with pytest.raises(ClaimError, match="no environment 'container'") as error:
-        choose(ReviewedCampaign(campaign), environment=("container",))
-    assert error.value.remedy == "there are native, vm"
 
 
 def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(

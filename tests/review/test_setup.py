@@ -70,14 +70,6 @@ def test_the_format_of_the_weights_is_what_the_best_authority_says(
     assert setup_of(run(observed=observed, requested=requested)).quantization == words
 
 
-def test_parameters_are_those_observed_before_those_requested() -> None:
-    requested = {"architecture": Architecture(source="matrix", parameters=8)}
-    assert setup_of(run(requested=requested)).parameters == 8
-    assert (
-        setup_of(run(requested=requested, observed={"parameters": 7})).parameters == 7
-    )
-
-
 @pytest.mark.parametrize(
     ("workload", "engine"),
     [

@@ -217,7 +217,9 @@ def test_links_out_of_the_folders_are_not_followed(
 def test_two_pages_never_share_an_address(data: Path, options: SiteOptions) -> None:
     (options.sources / "data").mkdir()
     (options.sources / "data" / "runs.csv").write_text("run\n")
-    with pytest.raises(SiteError, match=r"share the address data/runs\.csv"):
+    with pytest.raises(
+        SiteError, match=r"share the address data/runs\.csv; rename yours"
+    ):
         tree_of(data, options)
 
 

@@ -8,7 +8,7 @@ import pytest
 from sparkpub.site.content import Page, SearchAnswer
 from sparkpub.site.mkdocs import SparkpubPlugin
 from sparkpub.site.pages import found_by
-from sparkpub.site.pages.answers import FrontAnswer
+from sparkpub.site.pages.answers import Card
 from sparkpub.site.pages.leaderboard_page import board_anchor
 from tests.site.test_front_page import BF16, campaign, published
 
@@ -29,13 +29,14 @@ def test_readers_may_type_another_word(text: str, word: str) -> None:
 def test_pages_parts_and_metrics_are_found_by_what_readers_call_them() -> None:
     publication = published(*campaign(1, model_id="x/A-7B", observed=BF16))
     (data,) = publication.campaigns
-    words = found_by.of_campaign(publication, data, "It is 10 % less.")
+    words = found_by.of_campaign(publication, data)
     for word in ("c1", "A-7B", "x/A-7B", "Docker", "native", "slower", "BF16", "vLLM"):
         assert word in words
-    asked = FrontAnswer("Does Docker cost?", "At most 1 %.", "x/", "", "container")
+    asked = Card("Does Docker cost?", "container", "At most 1 %.", "x/", "Evidence")
     (answer,) = found_by.of_front([asked])
     assert answer.anchor == "does-docker-cost"
-    assert answer.title == "Does Docker cost? (container)"
+    assert (answer.title, answer.text) == ("Does Docker cost?", "At most 1 %.")
+    assert {"container", "overhead"} <= set(answer.words.split())
     loads = found_by.of_loads(publication.boards)
     assert [load.anchor for load in loads] == [
         *map(board_anchor, publication.boards),
@@ -48,7 +49,7 @@ def test_pages_parts_and_metrics_are_found_by_what_readers_call_them() -> None:
 
 def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> None:
     plugin = SparkpubPlugin()
-    part = SearchAnswer("cost", "Cost?", "price & more")
+    part = SearchAnswer("cost", "Cost?", "a & b", "price")
     plugin._pages = {"a.md": Page({}, "# A", found_by="docker & more", answers=(part,))}
     entries = [{"location": url, "text": ""} for url in ("a/", "a/#part", "b/")]
     search = SimpleNamespace(search_index=SimpleNamespace(entries=entries))
@@ -56,9 +57,10 @@ def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> 
     for uri, url in (("a.md", "a/"), ("b.md", "b/")):
         page: Any = SimpleNamespace(file=SimpleNamespace(src_uri=uri), url=url)
         plugin._add_to_search(page, config)
-    assert [(entry["location"], entry["text"]) for entry in entries] == [
-        ("a/", "docker &amp; more"),
-        ("a/#part", ""),
-        ("b/", ""),
-        ("a/#cost", "price &amp; more"),
+    found = [(one["location"], one["text"], one.get("tags")) for one in entries]
+    assert found == [
+        ("a/", "", ["docker", "&amp;", "more"]),
+        ("a/#part", "", None),
+        ("b/", "", None),
+        ("a/#cost", "a &amp; b", ["price"]),
     ]

@@ -1,4 +1,4 @@
-"""The first page: the questions with their answers, over no campaign, one, three and fifty."""
+"""The first page: the questions with their figures, over no campaign, one and several; and what a campaign answers."""
 
 import re
 from collections.abc import Sequence
@@ -8,19 +8,28 @@ from typing import Any
 import pytest
 
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Machine, Moment, Origin, Record
-from sparkpub.review.checks import CHECKS, Finding
+from sparkpub.record.record import Machine, Moment, Origin, Record, Spread
+from sparkpub.review.checks import Finding
 from sparkpub.review.claims import ledger
 from sparkpub.review.claims.claim import Claim
 from sparkpub.review.results import Results
 from sparkpub.site import sentences
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.pages import answers, campaign_page, front_page
+from sparkpub.site.pages.answers import Card
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 from sparkpub.tools.shapes.llama_benchy import FALLBACK
-from tests.leaderboards import LOAD, PROMPT, TPUT, dataset_of, reviewed, runs_of
+from tests.leaderboards import (
+    LOAD,
+    PROMPT,
+    TPUT,
+    a_finding,
+    dataset_of,
+    reviewed,
+    runs_of,
+)
 
 SPARK, H200 = Machine(kind="dgx-spark"), Machine(kind="h200")
 STEADY = [100.0, 100.2, 99.9, 100.1, 100.0, 99.8]
@@ -42,7 +51,7 @@ def published(
 
 def page(publication: Publication, posts: Sequence[Post] = ()) -> str:
     """The first page as HTML within Markdown."""
-    context = front_page.context(publication, posts, "")
+    context = front_page.context(publication, posts)
     content = Templates().page(
         "index",
         front_page=context,
@@ -82,9 +91,14 @@ def text(html: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
-def answer_to(question: str, *records: Record) -> str:
-    found = {item.question: item.text for item in answers.answers(published(*records))}
-    return found[question].replace("\u00a0", " ")
+def card(question: str, *records: Record, **more: Any) -> Card:
+    """The card whose question contains these words."""
+    found = answers.cards(published(*records, **more))
+    return next(item for item in found if question in item.question)
+
+
+def bars(card: Card) -> list[tuple[str, str, str]]:
+    return [(bar.name, bar.note, bar.figure) for bar in card.bars]
 
 
 def test_without_a_campaign_the_page_says_what_to_do() -> None:
@@ -97,34 +111,135 @@ def test_the_page_holds_with_any_number_of_campaigns(number: int) -> None:
     html = page(published(*records))
     assert html.count('<article class="card">') == min(number, front_page.NEWEST)
     assert ("campaigns</a></p>" in html) == (number > front_page.NEWEST)
-    # A demonstration leads only where there is nothing else.
+    # What is not of the home machine comes behind, however new: a demonstration leads only where it is alone.
     demo = runs_of("none", [5.0], campaign="demo", metric="matmul_gflop_s")
     assert "campaigns/demo/" in page(published(*demo))
-    assert "campaigns/demo/" not in page(published(*demo, *records))
+    ordered = campaign_page.in_order(published(*demo, *records))
+    assert [item.name for item in ordered][-1] == "demo"
 
 
-def test_models_whose_order_a_repeat_may_turn_are_named_together() -> None:
-    """A repeat may be 5 % away: 63.1 is 2.7 % below 64.8, and 60 is 8 % below."""
+def served(model: str, rate: float, **fields: Any) -> list[Record]:
+    """One user of a model, `30B` or with its format, on a Spark."""
+    given: dict[str, Any] = {"load": ONE, "observed": FP8, "machine": SPARK} | fields
+    return runs_of(model.lower(), [rate], model_id=f"x/A-{model}", **given)
+
+
+def test_no_small_model_leads_where_a_large_one_was_measured() -> None:
+    small = served("1B", 116.0, observed=BF16)
+    found = card("one user", *small, *served("30B", 64.8), *served("40B", 32.4))
+    assert bars(found) == [("A-30B", "FP8", "64.8"), ("A-40B", "FP8", "32.4")]
+    assert [bar.share for bar in found.bars] == [1, 0.5]
+    assert found.scope.startswith("DGX Spark, from 20B up, tokens a second (vLLM")
+    assert "512 in, 128 out" in found.text
+    assert "Below 20B: up to 116." in found.text
+    alone = card("one user", *small)
+    assert bars(alone) == [("A-1B", "BF16", "116")]
+    assert "20B" not in alone.scope + alone.text
+
+
+def test_what_fails_a_check_leads_nothing() -> None:
+    records = [*served("30B", 900.0, workload="w"), *served("40B", 32.4, workload="w")]
+    doubt = a_finding("roofline", "error", "30b/native/w")
+    found = card("one user", *records, findings=[doubt])
+    assert bars(found) == [("A-40B", "FP8", "32.4")]
+
+
+def test_users_together_get_a_share_each_and_a_wide_spread_is_shown() -> None:
+    """240 by 8 are 30; repetitions that lie 45 apart are more than a tenth of it."""
+    wide = Spread(repetitions=3, deviation=45.0, divisor="n")
+    found = card("8 users", *served("30B", 240.0, load=LOAD, spreads={TPUT: wide}))
+    assert (found.bars[0].figure, found.bars[0].spread) == ("240", "± 45")
+    assert found.text == "Each user gets 30 tokens a second."
+
+
+def test_context_is_told_at_the_lengths_that_were_measured() -> None:
     records = [
-        *runs_of("a", [116.0], load=ONE, model_id="x/A-1B", observed=BF16),
-        *runs_of("b", [64.8], load=ONE, model_id="x/B-30B", observed=FP8),
-    ]
-    question = "How fast, and what should I run?"
-    assert answer_to(question, *records) == (
-        "For one user, A-1B in BF16 makes 116 tok/s; from 20B up, B-30B in FP8: 64.8 tok/s."
-    )
-    records += runs_of("c", [63.1], load=ONE, model_id="x/C-30B", observed=FP8)
-    records += runs_of("d", [60.0], load=ONE, model_id="x/D-30B", observed=FP8)
-    assert answer_to(question, *records).endswith(
-        "from 20B up, B-30B in FP8: 64.8 tok/s; C-30B in FP8: 63.1 tok/s."
-    )
-    assert (
-        answer_to(
-            "How many users can it serve?",
-            *runs_of("a", [560.0], model_id="x/A-1B", observed=BF16),
+        record
+        for at, rate, wait in ((1024, 60.0, 500.0), (8192, 54.0, 2300.0))
+        for record in served(
+            "30B",
+            rate,
+            load={**ONE, "input_tokens": at},
+            metrics={"ttft_mean_ms": wait},
+            workload=f"p{at}",
         )
-        == "With 8 users, A-1B in BF16 makes 560 tok/s in all, 70 for each."
+    ]
+    found = card("long context", *records)
+    assert found.table == [
+        ["tokens read", "1k", "8k"],
+        ["tok/s", "60.0", "54.0"],
+        ["first token", "0.50 s", "2.3 s"],
+    ]
+    assert found.text == "At 8k it generates at 90 % of the speed at 1k."
+
+
+def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:
+    wide = served("30B", 30.0, observed=BF16)
+    narrow = runs_of(
+        "n", [48.0], load=ONE, model_id="x/A-30B-FP8", observed=FP8, machine=SPARK
     )
+    found = card("format", *wide, *narrow)
+    assert [[cell.replace("\u00a0", " ") for cell in row] for row in found.table] == [
+        ["tok/s", "16 bits", "8 bits"],
+        ["A-30B", "30.0", "48.0"],
+    ]
+    assert found.text.startswith("Times as fast as 16 bits: FP8 1.6 (1 model).")
+
+
+def test_watts_and_heat_are_those_of_the_runs() -> None:
+    metrics = {"gpu_power_mean_watt": 40.0, "gpu_temp_end_celsius": 61.0}
+    hot = {"gpu_power_mean_watt": 81.0, "gpu_clock_sm_mean_mhz": 2500.0}
+    found = card(
+        "watts",
+        *served("30B", 60.0, metrics=metrics),
+        *served("40B", 30.0, metrics=hot),
+    )
+    assert (found.large, found.unit) == ("40 to 81", "W")
+    assert found.scope == "DGX Spark, GPU under load, means of 2 runs"
+    assert found.text == "Clock 2.50 GHz. At most 61 °C, in 1 run."
+
+
+def test_what_fits_leaves_the_rest_of_the_memory() -> None:
+    """30 billion parameters of 8 bits are 27.9 GiB, of NVFP4 with a scale of 8 bits for 16 of them 15.7; a stated size
+    goes before that of the name."""
+    spark = SPARK.model_copy(update={"memory_total_gib": 119.6, "unified_memory": True})
+    stated = FP8 | {"weight_bytes": 32 * 2**30, "kv_bytes_per_token": 2**20}
+    for observed, weights, left in (
+        (FP8, "~28 GiB", "92 GiB"),
+        (FP8 | {"quantization": "nvfp4"}, "~16 GiB", "104 GiB"),
+        (stated, "32.0 GiB", "88 GiB"),
+    ):
+        found = card("fits", *served("30B", 60.0, observed=observed, machine=spark))
+        assert found.question == "What fits in 119.6 GiB?"
+        assert list(found.table[1][1:]) == [weights, left]
+
+
+def test_two_engines_stand_side_by_side() -> None:
+    other = FP8 | {"engine": "llama.cpp"}
+    records = served("30B", 40.0), served("30B", 20.0, observed=other, campaign="d")
+    found = card("Which engine", *records[0], *records[1])
+    assert {bar.name: bar.share for bar in found.bars} == {"vLLM": 1, "llama.cpp": 0.5}
+
+
+def test_what_is_not_measured_is_a_card_with_the_command_that_would() -> None:
+    found = answers.cards(published(*served("30B", 64.8)))
+    missing = {
+        item.question: item.command for item in found if "Not measured" in item.text
+    }
+    assert list(missing) == [
+        "And for ten users together?",
+        "What does long context do to it?",
+        "Which format?",
+        "How many watts, how hot?",
+        "How many requests a second can it serve?",
+        "Does Docker cost anything?",
+        "vLLM or llama.cpp?",
+    ]
+    assert all(command.startswith("sparkpub ") for command in missing.values())
+    # Without any model only what holds for every site.
+    demo = published(*runs_of("none", [5.0], metric="matmul_gflop_s"))
+    questions = [item.question for item in answers.cards(demo)]
+    assert questions == ["Is mine as fast?", "Can I trust it?"]
 
 
 def test_a_difference_of_some_of_the_runs_names_the_mean_that_it_is_of() -> None:
@@ -151,7 +266,7 @@ def test_a_wide_interval_says_why_it_is_wide() -> None:
         assert ("n worth" in row["values"][0]["worth"]) is is_told
 
 
-def test_what_docker_costs_is_said_as_the_newest_campaign_says_it() -> None:
+def test_what_docker_costs_is_what_the_interval_leaves_open() -> None:
     """Costs of 0.2 and 0.8 % on two machines: the mean is 0.5 %, and two values leave one degree of freedom, for which
     Student's t is 12.71: 12.71 standard errors of 0.3 are 3.8 to either side, whatever each machine decides alone."""
     records = []
@@ -174,15 +289,19 @@ def test_what_docker_costs_is_said_as_the_newest_campaign_says_it() -> None:
         }
     )
     publication = published(*records, claims=[claim])
-    found = {item.question: item.text for item in answers.answers(publication)}
-    said = found["Does Docker cost anything?"].replace("\u00a0", " ")
-    assert said.startswith(
-        "vLLM on DGX Spark: Output throughput is at most 0.9 % lower"
+    found = next(
+        item for item in answers.cards(publication) if "Docker" in item.question
     )
-    assert said.endswith("On 2 machines together: −0.5 %, −4.4 to +3.4 (undecided).")
+    assert (found.large, found.unit) == ("−4.4 to +3.4", "%")
+    assert found.text == "No clear effect."
+    assert found.scope.startswith("vLLM on DGX Spark, 2 machines")
+    # The same day on a machine that is not the site's own: for that one nothing is known.
+    away = [item.model_copy(update={"machine": H200}) for item in campaign(1)]
+    said = card("Docker", *away, *served("30B", 64.8)).text
+    assert said.endswith("On DGX Spark: not known.")
 
 
-def test_what_can_be_judged_comes_before_what_was_checked() -> None:
+def test_what_can_be_judged_is_said() -> None:
     """Of two runs nothing shows the model, and each is alone in its cell."""
     records = [
         *runs_of("a", [1.0], machine=SPARK, origin=Origin(title="t", author="Ann")),
@@ -194,9 +313,8 @@ def test_what_can_be_judged_comes_before_what_was_checked() -> None:
     )
     said = text(page(published(*records, findings=[unknown])))
     assert (
-        "Which model ran is known by name only in 2 of 2 runs. 2 of 2 cells are a single run, so how far runs "
-        "differ is not known. All that is ranked on DGX Spark is from one owner, Ann. "
-        f"{len(CHECKS)} checks read what there is."
+        "2 of 2 runs do not show which model ran. 2 of 2 figures are from a single run. "
+        "Everything ranked on DGX Spark is from one owner, Ann."
     ) in said
 
 
@@ -210,15 +328,6 @@ def test_models_whose_prompts_another_tokenizer_cut_are_compared_by_text() -> No
     assert "tokens of gpt2" in sentences.about_prompts(metric, [*one, *other])
     assert sentences.about_prompts(metric, [*one, *one]) == ""
     assert sentences.about_prompts(METRICS[TPUT], [*one, *other]) == ""
-
-
-def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:
-    said = answer_to(
-        "Do FP8 and NVFP4 pay?",
-        *runs_of("a", [30.0], load=ONE, model_id="x/A-7B", observed=BF16),
-        *runs_of("b", [48.0], load=ONE, model_id="x/A-7B-FP8", observed=FP8),
-    )
-    assert said == "For one user, as fast as 16 bits: FP8 1.6 times (1 model)."
 
 
 def test_runs_that_shared_the_machine_answer_nothing() -> None:

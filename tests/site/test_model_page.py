@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record.record import Record
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Machine, Record
 from sparkpub.record.text import SPACE
 from sparkpub.review.checks import Finding
 from sparkpub.site.figures import speeds
@@ -114,6 +115,27 @@ def test_a_million_tokens_cost_energy_and_a_share_of_the_machine() -> None:
     (row,) = re.findall(r"<tr data-rate.*?</tr>", html)
     share = 4000 * 10_000 / (3 * 8766 * 3600)
     assert text(row).endswith(f"100 2.00 0.60 {share:.2f}")
+
+
+def test_memory_and_what_explains_a_figure_stand_on_the_page() -> None:
+    """7 billion parameters of 8 bits are 6.52 GiB; 57,344 bytes for each of 1,000 tokens are 54.7 MiB."""
+    machine = Machine(kind="other", memory_total_gib=64.0)
+    metrics = {"draft_acceptance_percent": 71.0, "model_load_seconds": 30.0}
+    html = page(
+        *runs_of(
+            "a",
+            [30.0],
+            model_id="x/A-7B-FP8",
+            observed=FP8 | {"kv_bytes_per_token": 57_344},
+            machine=machine,
+            metrics=metrics,
+        )
+    )
+    fits = html.partition('id="fits"')[2] or html.partition("{: #fits }")[2]
+    assert "FP8 ~7 GiB 54.7 MiB 64.0 GiB, machine not stated 57 GiB" in text(fits)
+    assert "Accepted draft tokens" in text(fits)
+    assert METRICS["draft_acceptance_percent"].definition in text(fits)
+    assert "71.0 %" in text(fits).replace("\u00a0", " ")
 
 
 def test_accuracy_stands_beside_speed() -> None:

@@ -103,7 +103,6 @@ def test_a_figure_typed_into_a_claim_is_found(data: Path, tmp_path: Path) -> Non
 
 
 LOWER = '{{ compare("difference_percent", "output_throughput_tok_s") }}'
-SLOWER = '{{ compare("difference_percent", "ttft_p50_ms") }}'
 
 
 class Signed(Said):
@@ -121,10 +120,8 @@ class Signed(Said):
     [
         (f"Throughput is {LOWER} higher.", ""),
         (f"Throughput is {LOWER} lower.", "“lower”, and the figure is +4.3"),
-        (f"It falls by {LOWER}.", "“falls by”"),
+        (f"It falls by {LOWER}.", "“falls”"),
         (f"It gains {LOWER}.", ""),
-        (f"The first token is {SLOWER} slower.", ""),
-        (f"The first token is {SLOWER} faster.", "“faster”"),
     ],
 )
 def test_a_direction_against_the_sign_beside_it_is_found(
@@ -187,14 +184,7 @@ UNREADABLE: dict[str, tuple[str, str, int, str]] = {
     "a control character": ("x.md", "\nA\x07\n", 2, "U+0007"),
     "a key twice": ("x.md", "---\ntitle: a\ntitle: b\n---\n", 3, "stands twice"),
     "no quotes": ("x.md", "---\ntitle: {{ x }}\n---\n", 2, "value in quotes"),
-    "a template": ("x.md", "---\ntemplate: a.html\n---\n", 2, "unknown key template"),
-    "no list": (
-        "x.md",
-        "---\ntitle: a\nhide: toc\n---\n",
-        3,
-        "hide: input should be a valid tuple",
-    ),
-    "a tag": ("x.md", "---\ntags: ['<b>']\n---\n", 2, "is not of the form"),
+    "no text": ("x.md", "---\ntitle: [a]\n---\n", 2, "title: input should"),
     "no day": (
         "blog/posts/x.md",
         "---\ndate: soon\n---\n",
@@ -235,9 +225,8 @@ def test_what_cannot_be_read_is_a_finding_and_hides_nothing(
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    unread, other = (
-        item for item in findings(data, tmp_path, other="It uses 70.47 GiB.\n")
-    )
+    found = findings(data, tmp_path, other="It uses 70.47 GiB.\n")
+    other, unread = sorted(found, key=lambda item: item.check)
     assert (unread.check, unread.severity) == ("unreadable-page", "error")
     assert unread.where == f"{path}:{line}"
     assert words in unread.message

@@ -30,11 +30,15 @@ def test_the_chart_runtime_is_made_once_for_a_version_of_the_converter(
     assert runtime._vega(kept).startswith(b"// window.sparkpubEmbed = vegaEmbed; ")
 
 
-def test_modules_name_each_other_by_content(kept: Cache) -> None:
+def test_modules_find_each_other_in_a_folder_named_by_its_content(
+    kept: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browser = runtime.files(kept)
-    assert browser.module in browser.files
-    assert browser.stylesheet in browser.files
-    names = {address.rpartition("/")[2] for address in browser.files}
+    assert {browser.module, browser.stylesheet, browser.search} < set(browser.files)
     for address, content in browser.files.items():
-        if address.endswith(".js") and "vega" not in address:
-            assert set(re.findall(r"'\./([\w.]+)'", content.decode())) <= names
+        folder, _, name = address.rpartition("/")
+        if name.endswith(".js") and name != "vega.js":
+            named = re.findall(r"'\./([\w.]+)'", content.decode())
+            assert {f"{folder}/{other}" for other in named} <= browser.files.keys()
+    monkeypatch.setattr(runtime, "_vega", lambda _: b"another")
+    assert runtime.files(kept).module != browser.module

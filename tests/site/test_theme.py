@@ -94,7 +94,7 @@ def test_what_every_page_has(pages: dict[str, str]) -> None:
             assert "javascripts/bundle." not in page, uri
         else:
             assert 'role="dialog" aria-label="Search"' in page, uri
-            search = page.index("sparkpub/search.")
+            search = page.index("/search.js")
             assert search < page.index("javascripts/bundle."), uri
         assert 'data-md-component="source"' not in page, uri
         assert page.count('<meta name="description"') == 1 or uri == "404.html", uri

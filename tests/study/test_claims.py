@@ -6,23 +6,21 @@ import pytest
 from click.testing import CliRunner
 
 from sparkpub.cli import cli
-from sparkpub.review import dataset
-from sparkpub.review.checks import review
+from sparkpub.review.checks import Review
 from sparkpub.review.claims import ledger
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def verdicts() -> dict[str, ledger.Verdict]:
-    data = dataset.load(ROOT / "data" / "comprehensive")
-    found = ledger.judge(ledger.read(ROOT / "site_src" / "claims.yaml"), review(data))
+def verdicts(committed: Review) -> dict[str, ledger.Verdict]:
+    found = ledger.judge(ledger.read(ROOT / "site_src" / "claims.yaml"), committed)
     return {verdict.claim.id: verdict for verdict in found}
 
 
 @pytest.mark.parametrize(("recorded", "code"), [("refuted", 0), ("supported", 1)])
 def test_the_command_fails_where_a_verdict_differs_and_says_what_to_reread(
-    tmp_path: Path, recorded: str, code: int
+    published_data: Path, tmp_path: Path, recorded: str, code: int
 ) -> None:
     (tmp_path / "claims.yaml").write_text(
         "- id: sixty\n  source: {document: part 4}\n  about: data\n  campaign: phase1\n"
@@ -30,8 +28,7 @@ def test_the_command_fails_where_a_verdict_differs_and_says_what_to_reread(
     )
     (tmp_path / "post.md").write_text('Text.\n\nSixty runs {{ claim("sixty") }}.\n')
     done = CliRunner().invoke(
-        cli,
-        ["claims", str(ROOT / "data" / "comprehensive"), "--sources", str(tmp_path)],
+        cli, ["claims", str(published_data), "--sources", str(tmp_path)]
     )
     assert (done.exit_code, "reread post.md:3" in done.output) == (code, code == 1)
 

@@ -4,39 +4,36 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.review.checks import Review, review
+from sparkpub.review.checks import Review
 from sparkpub.review.claims.facts import read as read_facts
 from sparkpub.review.claims.ledger import judge
 from sparkpub.review.claims.ledger import read as read_claims
-from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.site import manual
-from sparkpub.site.build import SiteOptions, facts_of, publish
+from sparkpub.site.build import SiteOptions, facts_of
 from sparkpub.site.pages import campaign_page
-from sparkpub.site.proofreading import typed_figures
+from sparkpub.site.proofreading import typed_on
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import pages, read
 from sparkpub.site.words import Words
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "data" / "comprehensive"
 SOURCES = ROOT / "site_src"
 
 
 @pytest.fixture(scope="module")
-def reviewed() -> Review:
-    return review(load(DATA))
+def publication(committed: Review) -> Publication:
+    return Publication(
+        Results(committed),
+        committed,
+        SiteOptions(SOURCES),
+        judge(read_claims(SOURCES / "claims.yaml"), committed),
+        facts_of(SOURCES),
+    )
 
 
 @pytest.fixture(scope="module")
-def rendered(reviewed: Review) -> dict[str, str]:
-    publication = Publication(
-        Results(reviewed),
-        reviewed,
-        SiteOptions(SOURCES),
-        judge(read_claims(SOURCES / "claims.yaml"), reviewed),
-        facts_of(SOURCES),
-    )
+def rendered(publication: Publication) -> dict[str, str]:
     words = Words(publication, lambda *_, **__: "")
     found = manual.pages(has_claims=True, has_runs=True)
     found |= {uri: SOURCES / uri for uri in pages(SOURCES)}
@@ -44,8 +41,8 @@ def rendered(reviewed: Review) -> dict[str, str]:
 
 
 def test_no_page_types_a_figure() -> None:
-    found = typed_figures(SOURCES, pages(SOURCES), None)
-    assert [f"{item.where}: {item.message}" for item in found] == []
+    for page in pages(SOURCES).values():
+        assert [said.text for said in typed_on(page)] == [], page.uri
 
 
 def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
@@ -65,9 +62,10 @@ def test_every_fact_is_used_and_none_repeats_the_packages() -> None:
     assert own.keys() & read_facts(manual.FACTS).keys() == set()
 
 
-def test_a_cell_says_how_many_of_its_runs_are_in_its_figures() -> None:
+def test_a_cell_says_how_many_of_its_runs_are_in_its_figures(
+    publication: Publication,
+) -> None:
     """Iteration 1 of gpt-oss-120b was recorded four times; the first one counts, so ten of thirteen runs do."""
-    publication = publish(load(DATA), SiteOptions(SOURCES))
     campaign = publication.dataset.campaign("phase1")
     rows = campaign_page.summary(publication, campaign, publication.headlines(campaign))
     runs = {(row["model"], row["environment"]): row["runs"] for row in rows}

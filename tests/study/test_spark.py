@@ -12,7 +12,8 @@ from sparkpub.plan.requested import with_load
 from sparkpub.record.record import Record
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.store import read_campaign, read_folder
-from sparkpub.review.results import load
+from sparkpub.review.checks import Review
+from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow, rows
 from tests.study.conftest import ROOT
 
@@ -182,8 +183,8 @@ def test_each_open_loop_is_what_the_client_printed() -> None:
 
 
 @pytest.fixture(scope="module")
-def capacities() -> list[TableRow]:
-    return rows(load(ROOT / DEFAULT_DATA).capacities)
+def capacities(committed: Review) -> list[TableRow]:
+    return rows(Results(committed).capacities)
 
 
 def test_capacity_is_the_authors_where_users_can_read(

@@ -1,21 +1,17 @@
 """The 63 published runs: what their source documents print comes out, and what they do not say."""
 
-from pathlib import Path
-
 import pytest
 
-from sparkpub.review.checks import review
-from sparkpub.review.dataset import load
+from sparkpub.review.checks import Review
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow
 
-DATA = Path(__file__).parents[2] / "data" / "comprehensive"
 TPUT, PEAK, KV = "output_throughput_tok_s", "peak_memory_gib", "kv_cache_gib"
 
 
 @pytest.fixture(scope="module")
-def found() -> Results:
-    return Results(review(load(DATA)), include="all", campaign="phase1")
+def found(committed: Review) -> Results:
+    return Results(committed, include="all", campaign="phase1")
 
 
 def row(found: Results, model: str, metric: str) -> TableRow:

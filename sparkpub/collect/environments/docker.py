@@ -1,4 +1,4 @@
-"""In a container of a Docker engine (or one that speaks its API), through the Docker SDK.
+"""In a container of a Docker engine, through the Docker SDK.
 
 `DOCKER_HOST` decides which engine. A run never pulls an image: what a night measures is on the machine before its first
 run, see `pulled`. Containers are labelled with their collector, so that only orphans of our own are ever removed.
@@ -25,8 +25,6 @@ from sparkpub.collect.environments.base import (
     through_binds,
 )
 from sparkpub.collect.machine import processes
-from sparkpub.collect.machine.processes import end
-from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.workdir import SHARED
 from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import DockerOptions, Place
@@ -39,10 +37,6 @@ if TYPE_CHECKING:
     from docker.models.containers import Container as DockerContainer
 
 RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
-ANSWER_SECONDS = 10
-"""How long the engine may take to answer a question. One that is frozen must not hold a campaign for long."""
-CREATE_SECONDS = 180
-"""How long it may take to create and start a container, for which it may have to unpack an image."""
 
 
 class Docker(Environment):
@@ -97,22 +91,19 @@ class Docker(Environment):
         remedy = (
             "correct the environment's options, or try the same flags with docker run"
         )
-        with (
-            ExitStack() as undo,
-            _told("the container cannot be started", remedy, where),
-        ):
-            client = _client()
-            undo.callback(client.close)
+        with ExitStack() as undo:
+            client = undo.enter_context(
+                _engine("the container cannot be started", remedy, where)
+            )
             image = _image(client, options.image)
-            client.api.timeout = CREATE_SECONDS
             argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
             container = client.containers.create(
                 image.id, list(argv), **create_arguments(options, launch, variables)
             )
-            undo.callback(_removed, client, container)
+            undo.callback(_removed, container)
             workdir.share(launch.workdir)
             run = DockerRun(client, container, launch, argv, options.image)
-            undo.pop_all()
+            run.undo = undo.pop_all()
             return run
 
     def reap(self) -> Sequence[str]:
@@ -146,6 +137,8 @@ class DockerRun:
             control_group="the engine's, for this container", work_folder=SHARED
         )
         self._client, self._container, self._image = client, container, image
+        self.undo = ExitStack()
+        """Removes the container, and lets go of the engine."""
         self._exit: Exit | None = None
         self._ended, self._stopping = threading.Event(), False
         # Attached before the start, so that not one line is missed whatever log driver the engine uses.
@@ -156,11 +149,9 @@ class DockerRun:
             _close(stream)
             raise
         container.reload()
-        client.api.timeout = ANSWER_SECONDS
         self.container_id = str(container.id)
         self.address = address_of(container.attrs)
         self.pid = int(container.attrs["State"]["Pid"])
-        self._tree = ProcessTree(self.pid)
         self._pump = threading.Thread(
             target=_pump, args=(stream, launch.log), daemon=True
         )
@@ -191,23 +182,20 @@ class DockerRun:
         return self._exit
 
     def stop(self, grace: float = 10.0) -> Exit:
-        """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds. Where the engine does not do it, its processes are
-        ended without it."""
+        """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
         if self._exit is not None:
             return self._exit
         self._stopping = True
-        why, patience = "the container did not end after SIGKILL", 30
+        why = "the container did not end after SIGKILL"
         try:
             self._container.stop(timeout=round(grace))
         except _failures() as error:
-            why, patience = f"ended without the engine: {_explained(error)}", 5
-            end(self._tree.pids(), signal.SIGKILL)
-        return self.wait(patience) or Exit(-signal.SIGKILL, why)
+            why = f"the engine does not end it: {_explained(error)}"
+        return self.wait(30) or Exit(-signal.SIGKILL, why)
 
     def close(self) -> None:
         """Remove the container. Safe to call twice."""
-        _removed(self._client, self._container)
-        self._client.close()
+        self.undo.close()
 
     def _inspected(self) -> Exit:
         """Exit status, out-of-memory flag and error as the engine keeps them. One that is being stopped ends its
@@ -224,10 +212,10 @@ class DockerRun:
             return Exit(-signal.SIGKILL, lost)
         code, reason = int(ended["ExitCode"]), facts.error
         limit = self._container.attrs["HostConfig"].get("Memory")
-        if facts.oom_killed:
+        # An engine on control groups of version 1 sometimes misses the kernel's notice.
+        unnoticed = code == 137 and limit and not self._stopping
+        if facts.oom_killed or unnoticed:
             reason = reason or "out of memory: ended by the kernel"
-        if code == 137 and limit and not (reason or self._stopping):
-            reason = f"killed at a limit of {limit / 2**30:.3g} GiB: out of memory, though the engine did not note it"
         return Exit(code, reason, facts)
 
 
@@ -239,27 +227,26 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _told(what: str, remedy: str, where: str = "") -> Iterator[None]:
-    """A failure of the engine as CollectError: `what`, and the engine's own words."""
+def _engine(
+    what: str = "no Docker engine answers",
+    remedy: str = "start it, and check DOCKER_HOST and your permissions",
+    where: str = "",
+) -> Iterator["DockerClient"]:
+    """The engine that DOCKER_HOST names. Raises CollectError, with `what` and the engine's own words, where none
+    answers, or where it refuses what is asked within."""
+    import docker  # noqa: PLC0415
+
     try:
-        yield
+        _knock()
+        with closing(docker.from_env()) as client:
+            yield client
     except _failures() as error:
         said = f"{what}: {_explained(error)}"
         raise CollectError(said, where=where, remedy=remedy) from None
 
 
-@contextmanager
-def _engine(
-    what: str = "the Docker engine does not answer", remedy: str = "restart it"
-) -> Iterator["DockerClient"]:
-    """The engine that DOCKER_HOST names, for some questions. Raises CollectError where none answers, or not these."""
-    with closing(_client()) as client, _told(what, remedy):
-        yield client
-
-
-def _removed(client: "DockerClient", container: "DockerContainer") -> None:
-    """Leave nothing of a container; safe to call twice."""
-    client.api.timeout = ANSWER_SECONDS  # it may take longer to create one
+def _removed(container: "DockerContainer") -> None:
+    """Leave nothing of a container."""
     with suppress(*_failures()):
         container.remove(force=True, v=True)
 
@@ -355,18 +342,6 @@ def _device_requests(options: DockerOptions) -> list[Any]:
     return [DeviceRequest(**request) for request in asked]
 
 
-def _client() -> "DockerClient":
-    """The engine that DOCKER_HOST names. Raises CollectError where none answers."""
-    import docker  # noqa: PLC0415
-
-    remedy = "start it, and check DOCKER_HOST and your permissions"
-    with _told("no Docker engine answers", remedy):
-        _knock()
-        client = docker.from_env(timeout=ANSWER_SECONDS)
-        client.ping()
-        return client
-
-
 def pulled(environments: Iterable[object]) -> Iterator[str]:
     """Pull the image of each Docker environment by its tag; a line with the digest of each. Raises CollectError where
     the engine or the registry refuses."""
@@ -400,7 +375,6 @@ def _knock() -> None:
     address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as knocking:
-            knocking.settimeout(ANSWER_SECONDS)
             knocking.connect(address.removeprefix("unix://"))
 
 
@@ -417,10 +391,7 @@ def _image(client: "DockerClient", name: str) -> Any:
 
 
 def _gpu_obstacles(client: "DockerClient") -> list[Obstacle]:
-    """Podman's API accepts GPU requests and ignores them; Docker needs the toolkit's runtime or CDI."""
-    if _podman(_parts(client.version())):
-        remedy = "ask by CDI name instead: devices: [nvidia.com/gpu=all]"
-        return [Obstacle("Podman ignores gpus: without a word", remedy)]
+    """Docker needs the toolkit's runtime or CDI."""
     info = client.info()
     if "nvidia" in info.get("Runtimes", {}) or info.get("CDISpecDirs"):
         return []
@@ -428,29 +399,20 @@ def _gpu_obstacles(client: "DockerClient") -> list[Obstacle]:
     return [Obstacle("the engine has no NVIDIA runtime", remedy)]
 
 
-def _parts(version: Mapping[str, Any]) -> dict[str, str]:
-    """The versions of an engine's components, by their names."""
-    listed = version.get("Components", [])
-    return {str(part.get("Name")): str(part.get("Version")) for part in listed}
-
-
-def _podman(parts: Mapping[str, str]) -> str | None:
-    """The component that is Podman's; None where there is none."""
-    return next((name for name in parts if "podman" in name.lower()), None)
-
-
 def _facts(
     client: "DockerClient", container: "DockerContainer", image: str
 ) -> Container:
     """What really ran, in the engine's words."""
     version, info = client.version(), client.info()
-    attributes, parts = container.attrs, _parts(version)
+    attributes = container.attrs
+    listed = version.get("Components", [])
+    parts = {str(part.get("Name")): str(part.get("Version")) for part in listed}
     image_id = str(attributes["Image"])
     runtime = attributes["HostConfig"].get("Runtime") or info.get("DefaultRuntime")
     component = "runc" if runtime == "io.containerd.runc.v2" else runtime
     toolkit = parts.get("nvidia-container-toolkit") or _toolkit_version()
     return Container(
-        engine=_podman(parts) or "docker",
+        engine="docker",
         engine_version=version.get("Version"),
         api_version=client.api.api_version,
         runtime=runtime,
@@ -492,18 +454,7 @@ def _close(stream: Any) -> None:
         stream._response.raw._fp.fp.close()
 
 
-def _explained(error: BaseException) -> str:
-    """An engine's error in one line: its own words, else those of what went wrong below the library."""
-    text = getattr(error, "explanation", None)
-    while not text:
-        below = (error.__cause__, *error.args, error.__context__)
-        inner = next((part for part in below if isinstance(part, BaseException)), None)
-        if inner is None:
-            text = getattr(error, "strerror", None) or str(error)
-            text = text or type(error).__name__
-        else:
-            error = inner
-    return " ".join(str(text).split())[:LONGEST_ERROR]
-
-
-LONGEST_ERROR = 300
+def _explained(error: Exception) -> str:
+    """An engine's error in one line: its own words, else the system's."""
+    said = getattr(error, "explanation", None) or getattr(error, "strerror", None)
+    return " ".join(str(said or error).split())[:300]

@@ -1,13 +1,40 @@
 """What each machine of a cluster can measure, before a long run: `sparkpub doctor --on`."""
 
+import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from sparkpub.collect.doctor import Diagnosis
-from sparkpub.collect.fleet.cluster import OFFER, Node, connected
-from sparkpub.collect.fleet.node import most_frequent
-from sparkpub.collect.fleet.session import survey
+from sparkpub.collect.fleet import cluster as clusters
+from sparkpub.collect.fleet.cluster import OFFER, Cluster, LostError, Node, connected
+from sparkpub.collect.fleet.node import NodeState, differences, missing, standing
 from sparkpub.plan.matrix import Matrix
+
+SURVEY_SECONDS = 60.0
+"""How long machines may take to say what they are."""
+
+
+def survey(
+    cluster: Cluster, document: Mapping[str, Any] | None
+) -> dict[Node, NodeState]:
+    """What each node is, or that it does not say it."""
+    nodes = clusters.nodes()
+    asked = {cluster.ask(node, standing, document): node for node in nodes}
+    found = dict.fromkeys(nodes, _unknown("no answer"))
+    end = time.monotonic() + SURVEY_SECONDS
+    while asked and (left := end - time.monotonic()) > 0:
+        for ref in cluster.done([*asked], left):
+            node = asked.pop(ref)
+            try:
+                found[node] = clusters.answer(ref)
+            except LostError as error:
+                found[node] = _unknown(str(error))
+    return found
+
+
+def _unknown(why: str) -> NodeState:
+    return NodeState(None, checks=(missing(f"does not say what it is: {why}"),))
 
 
 def examine(matrix: Matrix | None, address: str) -> dict[str, Any]:
@@ -15,15 +42,14 @@ def examine(matrix: Matrix | None, address: str) -> dict[str, Any]:
     remedy}]}]}`. Raises CollectError where the cluster cannot be reached."""
     with connected(address) as cluster:
         states = survey(cluster, None if matrix is None else matrix.document())
-    wanted = most_frequent(states.values())
+    wanted: dict[str, str] = {}
     machines: dict[str | None, Node] = {}
     nodes = []
     for there, state in states.items():
-        checks = state.compared(wanted)
+        checks = [*differences(state.facts, wanted), *state.checks]
         twin = machines.setdefault(state.machine, there)
         if state.machine is not None and twin != there:
-            detail = f"is the same machine as {twin}"
-            checks.append(Diagnosis("fleet", "missing", detail))
+            checks.append(missing(f"is the same machine as {twin}"))
         about = {"node": there.id, "address": there.address, "machine": state.machine}
         nodes.append(about | {"checks": [asdict(check) for check in checks]})
     return {"nodes": nodes}

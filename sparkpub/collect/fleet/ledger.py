@@ -9,14 +9,15 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from sparkpub.collect import invoker, journal, state
 from sparkpub.collect.books import Books, Outcome, attempted
 from sparkpub.collect.choice import Choice
+from sparkpub.collect.doctor import Diagnosis
 from sparkpub.collect.fleet import cluster
 from sparkpub.collect.fleet.cluster import Node
+from sparkpub.collect.fleet.node import Delivery, differences
 from sparkpub.collect.job import Job
 from sparkpub.collect.lock import folder_locked
 from sparkpub.collect.progress import Progress
@@ -32,14 +33,6 @@ from sparkpub.record.store import write_atomic
 _FOR_GIT = re.compile(
     r"(?:GIT|GPG|GNUPG|SSH|SUDO|XDG|SPARKPUB|LC)\w*|HOME|PATH|USER|LOGNAME|LANG|TZ"
 )
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """A run on its way to the head: the record as it is written, and its files by name."""
-
-    record: str
-    files: Mapping[str, bytes]
 
 
 class FleetBooks(Books):
@@ -159,6 +152,8 @@ class Ledger:
         self._said: list[str] = []
         self._stack = ExitStack()
         self._wish = ""
+        self._alike: dict[str, str] = {}
+        """What has to be the same on all machines."""
         self._lost: dict[str, str] = {}
         """What machines were at that are gone."""
         self.books: FleetBooks
@@ -184,6 +179,10 @@ class Ledger:
     def nodes(self) -> list[Node]:
         """Those that may be set to work."""
         return cluster.nodes()
+
+    def differences(self, facts: Mapping[str, str]) -> list[Diagnosis]:
+        """In what a machine differs from those that came before it."""
+        return differences(facts, self._alike)
 
     def join(self, machine: str, node: str) -> str | None:
         """Take a machine in; returns why it has to wait: it is there already, as another node."""

@@ -8,8 +8,7 @@ import hashlib
 import os
 import threading
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +19,6 @@ import sparkpub
 from sparkpub.collect import lock, state, station
 from sparkpub.collect.doctor import Diagnosis, measuring
 from sparkpub.collect.environments import ENVIRONMENTS
-from sparkpub.collect.fleet.ledger import Delivery
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
 from sparkpub.collect.machine import inventory, nvml, processes
@@ -55,40 +53,23 @@ class NodeState:
     checks: tuple[Diagnosis, ...] = ()
     """What `sparkpub doctor` says of it, but for git, which is the head's."""
 
-    def compared(self, wanted: Mapping[str, str]) -> list[Diagnosis]:
-        """In what it differs from the others, and what the doctor says of it."""
-        differing = []
-        for what, value in self.facts.items():
-            others = wanted.get(what, value)
-            if value != others:
-                detail = f"has {what} {value}, and the others have {others}"
-                differing.append(_missing(detail, "install or copy the same there"))
-        return [*differing, *self.checks]
 
-
-def _missing(detail: str, remedy: str = "") -> Diagnosis:
+def missing(detail: str, remedy: str = "") -> Diagnosis:
+    """Why a machine of a fleet may not measure."""
     return Diagnosis("fleet", "missing", detail, remedy)
 
 
-def unknown(why: str) -> NodeState:
-    """A machine that does not say what it is."""
-    return NodeState(None, checks=(_missing(f"does not say what it is: {why}"),))
-
-
-def most_frequent(found: Iterable[NodeState]) -> dict[str, str]:
-    """What has to be alike, as most machines have it, and this sparkpub; of what is equally frequent, the first."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for there in found:
-        for key, value in there.facts.items():
-            counts[key][value] += 1
-    known = {key: values.most_common(1)[0][0] for key, values in counts.items()}
-    return known | {"sparkpub": own_sparkpub()}
-
-
-def refusals(found: NodeState, wanted: Mapping[str, str]) -> list[str]:
-    """Why a machine may not measure, one line each."""
-    missing = [it for it in found.compared(wanted) if it.state == "missing"]
-    return [item.line.removeprefix("missing ") for item in missing]
+def differences(facts: Mapping[str, str], wanted: dict[str, str]) -> list[Diagnosis]:
+    """In what a machine differs from those before it, and this sparkpub; `wanted` takes what nobody had said yet."""
+    wanted.setdefault("sparkpub", own_sparkpub())
+    return [
+        missing(
+            f"has {what} {value}, and another machine {wanted[what]}",
+            "install or copy the same there",
+        )
+        for what, value in facts.items()
+        if value != wanted.setdefault(what, value)
+    ]
 
 
 def own_sparkpub() -> str:
@@ -111,11 +92,11 @@ def standing(document: Mapping[str, Any] | None) -> NodeState:
     if machine.id is None:
         detail = "nothing names this machine: no /etc/machine-id and no GPU"
         remedy = f"set {NAME_VARIABLE} to a name of its own before ray start"
-        checks.append(_missing(detail, remedy))
+        checks.append(missing(detail, remedy))
     niceness = os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid())
     if niceness > 0:
         detail = f"work runs {niceness} steps nicer than its node: whatever else there is comes first"
-        checks.append(_missing(detail, "start its node with RAY_worker_niceness=0"))
+        checks.append(missing(detail, "start its node with RAY_worker_niceness=0"))
     if matrix is not None:
         facts |= _models_and_images(matrix)
     return NodeState(machine.id, facts, tuple(checks))
@@ -156,6 +137,14 @@ def as_started() -> None:
         Path("/proc/self/oom_score_adj").write_text(chosen)
 
 
+@dataclass(frozen=True)
+class Delivery:
+    """A run on its way to the head: the record as it is written, and its files by name."""
+
+    record: str
+    files: Mapping[str, bytes]
+
+
 @dataclass
 class RemoteLedger:
     """The books, which the head has."""
@@ -194,15 +183,14 @@ class RemoteLedger:
         self.ask("skip", self.machine)
 
 
-def measure(
-    document: Mapping[str, Any], wanted: Mapping[str, str], node: str, ask: Ask
-) -> tuple[str, ...]:
-    """Take this machine for a campaign, where it is as `wanted`: hand over what lies here from before, and measure
+def measure(document: Mapping[str, Any], node: str, ask: Ask) -> tuple[str, ...]:
+    """Take this machine for a campaign, where it is like the others: hand over what lies here from before, and measure
     until nothing is to do. Returns why nothing can be measured here, or not any more, in lines."""
     found = standing(document)
-    lines = refusals(found, wanted)
-    if lines or found.machine is None:
-        return tuple(lines)
+    checks = [*ask("differences", found.facts), *found.checks]
+    why_not = [item for item in checks if item.state == "missing"]
+    if why_not or found.machine is None:
+        return tuple(item.line.removeprefix("missing ") for item in why_not)
     interruption = Interruption()
     threading.Thread(target=_obey, args=(interruption, ask), daemon=True).start()
     told = None

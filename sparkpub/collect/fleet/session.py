@@ -16,7 +16,6 @@ from sparkpub.collect.fleet import cluster as clusters
 from sparkpub.collect.fleet import node as machines
 from sparkpub.collect.fleet.cluster import OFFER, Cluster, LostError, Node, connected
 from sparkpub.collect.fleet.ledger import Ledger, for_git
-from sparkpub.collect.fleet.node import NodeState, most_frequent, refusals, unknown
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.obstacles import unprepared
 from sparkpub.collect.progress import Progress, Say
@@ -24,8 +23,6 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 
-SURVEY_SECONDS = 60.0
-"""How long machines may take to say what they are, before they are left out."""
 LOOK_SECONDS = 10.0
 """Between looks for new nodes, and before a machine that failed gets another chance."""
 ABSENT_SECONDS = 600.0
@@ -34,31 +31,12 @@ MOST_LOSSES = 3
 """How often a node may fail before it gets no more work."""
 
 
-def survey(
-    cluster: Cluster, document: Mapping[str, Any] | None
-) -> dict[Node, NodeState]:
-    """What each node is, or that it does not say it."""
-    asked = {
-        cluster.ask(node, machines.standing, document): node
-        for node in clusters.nodes()
-    }
-    found = dict.fromkeys(asked.values(), unknown("no answer"))
-    end = time.monotonic() + SURVEY_SECONDS
-    while asked and (left := end - time.monotonic()) > 0:
-        for ref in cluster.done([*asked], left):
-            try:
-                found[asked.pop(ref)] = clusters.answer(ref)
-            except LostError as error:
-                found[asked.pop(ref)] = unknown(str(error))
-    return found
-
-
 def collect(
     matrix: Matrix, choice: Choice, address: str, say: Say | None = None
 ) -> Outcome:
     """Measure what is missing on the machines of the Ray cluster at `address`.
 
-    Raises CollectError where the cluster cannot be reached, or is lost, or none of its machines may measure.
+    Raises CollectError where the cluster cannot be reached, or is lost, or none of its nodes offers to measure.
     """
     problems = unprepared(matrix, plan(matrix))
     if problems:
@@ -66,42 +44,30 @@ def collect(
     with ExitStack() as stack:
         cluster = stack.enter_context(connected(address))
         interruption = stack.enter_context(Interruption())
+        if not clusters.nodes():
+            raise CollectError(
+                f"no node of the cluster offers {OFFER}",
+                where=f"cluster {address}",
+                remedy="start Ray with it on the machines that measure",
+            )
         document = matrix.document()
-        found = survey(cluster, document)
-        wanted = most_frequent(found.values())
-        refuse_nobody(found, wanted, address)
         here = replace(choice, data=choice.data.resolve())
         ledger = cluster.actor(Ledger, matrix.campaign, document, here, for_git())
         progress = Progress(matrix.campaign, say)
         stack.callback(progress.close)
-        head = Head((document, wanted), cluster, ledger, progress, interruption)
+        head = Head(document, cluster, ledger, progress, interruption)
         problems = head.ask("begin", os.geteuid())
         if problems:
             raise CollectError(problems[0], others=problems[1:])
         return head.run()
 
 
-def refuse_nobody(
-    found: Mapping[Node, NodeState], wanted: Mapping[str, str], address: str
-) -> None:
-    """Raise CollectError where no machine may measure, with the reasons of each node."""
-    refused = {there: refusals(state, wanted) for there, state in found.items()}
-    if all(refused.values()):
-        raise CollectError(
-            f"no node of the cluster may measure, of those that offer {OFFER}",
-            where=f"cluster {address}",
-            remedy="see sparkpub doctor --on",
-            others=[
-                f"{there} {line}" for there, why in refused.items() for line in why
-            ],
-        )
-
-
 @dataclass
 class Head:
-    """Sets each node to work, and again where it is lost. `given` are matrix and wanted facts."""
+    """Sets each node to work, and again where it is lost."""
 
-    given: tuple[Mapping[str, Any], Mapping[str, str]]
+    document: Mapping[str, Any]
+    """The matrix."""
     cluster: Cluster
     ledger: Any
     progress: Progress
@@ -111,6 +77,8 @@ class Head:
     losses: Counter[Node] = field(default_factory=Counter)
     ended: set[Node] = field(default_factory=set)
     """Nodes that have nothing to do any more."""
+    none_left: bool = False
+    """Whether each node that is there failed too often."""
     told: set[str] = field(default_factory=set)
     """Why nodes could not go on."""
 
@@ -135,7 +103,8 @@ class Head:
                 self._set_to_work()
                 looked = now
             # A machine that was set to work may bring runs, and other work of the cluster may keep it from joining.
-            if not at_work and (finish or not (left or self.works)):
+            over = not self.works and (self.none_left or not left)
+            if not at_work and (finish or over):
                 break
             if at_work or (left and self.works):
                 seen = now
@@ -162,9 +131,12 @@ class Head:
     def _set_to_work(self) -> None:
         """Nodes that are new, and those that get another chance."""
         busy = {*self.works.values(), *self.ended}
-        for there in self.ask("nodes"):
-            if there not in busy and self.losses[there] < MOST_LOSSES:
-                given = *self.given, there.id, self.ledger
+        nodes = self.ask("nodes")
+        usable = [there for there in nodes if self.losses[there] < MOST_LOSSES]
+        self.none_left = bool(nodes) and not usable
+        for there in usable:
+            if there not in busy:
+                given = self.document, there.id, self.ledger
                 self.works[self.cluster.measure(there, _measure, *given)] = there
 
     def _hear(self, ref: Any) -> None:
@@ -185,13 +157,11 @@ class Head:
         self.ask("leave", there.id)
 
 
-def _measure(
-    document: Mapping[str, Any], wanted: Mapping[str, str], node: str, ledger: Any
-) -> tuple[str, ...]:
+def _measure(document: Mapping[str, Any], node: str, ledger: Any) -> tuple[str, ...]:
     """On a node: see `sparkpub.collect.fleet.node.measure`."""
     ray = importlib.import_module("ray")
 
     def ask(what: str, *given: Any) -> Any:
         return ray.get(getattr(ledger, what).remote(*given))
 
-    return machines.measure(document, wanted, node, ask)
+    return machines.measure(document, node, ask)

@@ -22,7 +22,7 @@ from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
 from sparkpub.tools.asked import as_key
-from sparkpub.tools.language import TABLE, of_tools, read_mapping
+from sparkpub.tools.language import TABLE, of_tools, read_mappings
 
 IMPORTERS = tuple(of_tools())
 """Every format by its name."""
@@ -42,8 +42,6 @@ def import_results(
 
     Raises ImportFormatError where there is nothing, UsageError where the command line has to say more.
     """
-    if kind is None and given.mapping is not None:
-        kind = TABLE
     _refuse(kind, given)
     folder = Folder(path, given)
     found = read_files(folder, _readers(kind, given))
@@ -51,10 +49,10 @@ def import_results(
         said = [item.reason for item in found if isinstance(item, Left)]
         why = (reason for reason in said if not reason.startswith(NO_RESULT))
         remedy = next(why, "give what the tool wrote")
-        lines = tuple(starter.lines(folder)) if kind is None else ()
-        if lines and preview:
-            return ImportOutcome(starter=lines)
-        if lines:
+        kinds = starter.kinds(folder) if kind is None and not given.mapping else []
+        if kinds and preview:
+            return ImportOutcome(preview, unread=kinds)
+        if kinds:
             remedy = "--preview prints a mapping to begin with, for --mapping"
         what = "of a known tool" if kind is None else f"of {kind}"
         raise ImportFormatError(
@@ -65,6 +63,13 @@ def import_results(
         for of, items in _by_campaign(found, given)
     ]
     outcome = ImportOutcome(preview)
+    if kind is None:
+        unread = {
+            left.source
+            for left in found
+            if isinstance(left, Left) and left.reason.startswith(NO_RESULT)
+        }
+        outcome.unread = starter.kinds(folder, unread)
     for of, items in campaigns:
         write(items, data, of, outcome, originals=originals)
     known = ", ".join(catalogue.machines())
@@ -91,15 +96,19 @@ def _readers(kind: str | None, given: Given) -> Sequence[ToolReader]:
     """That of a mapping or a format, or those of all formats. Raises ImportFormatError for a mapping that cannot
     work."""
     if given.mapping is not None:
-        mapping = read_mapping(given.mapping)
-        reads = mapping.declared.reads
-        if reads is not None and parser_of(reads) is None:
-            raise ImportFormatError(
-                f"reads: {reads} is no workload",
-                where=str(given.mapping),
-                remedy=f"name one of {', '.join(WORKLOADS)}",
-            )
-        return [ToolReader((mapping.declared,), given, declared=mapping)]
+        mappings = read_mappings(given.mapping)
+        for mapping in mappings:
+            reads = mapping.declared.reads
+            if reads is not None and parser_of(reads) is None:
+                raise ImportFormatError(
+                    f"reads: {reads} is no workload",
+                    where=str(given.mapping),
+                    remedy=f"name one of {', '.join(WORKLOADS)}",
+                )
+        return [
+            ToolReader((mapping.declared,), given, declared=mapping)
+            for mapping in mappings
+        ]
     return [
         ToolReader(mappings, given, among_others=kind is None)
         for tool, mappings in of_tools().items()
@@ -135,7 +144,7 @@ def _refuse(kind: str | None, given: Given) -> None:
             where="--campaign",
             remedy="use a-z, 0-9, dot and hyphen",
         ) from None
-    if given.mapping is not None and kind != TABLE:
+    if given.mapping is not None and kind not in (None, TABLE):
         raise UsageError(
             f"{kind} has a format of its own and needs no mapping",
             where="--mapping",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, cast, get_args
 
+from sparkpub.collect.imports.doubtful import invented
 from sparkpub.collect.imports.facts import Facts, SaidOfRun
 from sparkpub.collect.imports.folder import Beside
 from sparkpub.collect.imports.given import (
@@ -107,6 +108,8 @@ class Drafts:
         of_figures = "published" if is_table else run.shape.source
         found = ReportReading(mapping, document, of_figures)
         if is_table:
+            if said_so := invented(document):
+                return Left(source, said_so, refused=False)
             _refuse_cells(found.metrics)
         answer, load = _answer(found, files, beside), asked(mapping, document)
         model, name = _names(said, run.shaped, beside.facts, given)
@@ -126,6 +129,7 @@ class Drafts:
         return Draft(
             source=source,
             tool=mapping.tool,
+            is_of_table=is_table,
             model=model,
             model_id=name,
             model_path=said.text("model_path"),

@@ -18,8 +18,10 @@ from sparkpub.record import catalogue, documents, weights
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared, Observed
 from sparkpub.tools import cells, reading
+from sparkpub.tools.asked import as_key
 from sparkpub.tools.forms import LONGEST_WORD, arguments, words
 from sparkpub.tools.language import ResultMapping, SetupPlaces, ValuePlace
+from sparkpub.tools.variant import speculation
 from sparkpub.tools.where import Where, at
 
 _ENGINES = {
@@ -42,8 +44,6 @@ _PARALLEL = (
 )
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _TENSOR_PARALLEL = re.compile(r"\bTP[ =]?(\d+)\b")
-_NO = ("", "0", "false", "no", "none", "null", "off", "disabled")
-"""Words for an option that is not used."""
 _OF_SETTINGS = ("options", "arguments", "variables")
 _CLIENTS = "tokenizer"
 """The setting that is a client's: how it cut its prompts makes no other build."""
@@ -94,14 +94,14 @@ class Facts:
 
     model_id: str | None = None
     served_name: str | None = None
-    name: str | None = None
+    variant: str | None = None
     """What people call this build: `bf16-spec`."""
     weights: str | None = None
     engine: str | None = None
     engine_version: str | None = None
     image: str | None = None
     machine: str | None = None
-    """A key of the catalogue."""
+    """A key of the catalogue, or what people call it."""
     nodes: int | None = None
     """How many such machines served the model together."""
     driver: str | None = None
@@ -110,20 +110,6 @@ class Facts:
     """Options of the server, in the engine's own words, and its environment variables."""
     answer: str | None = None
     """What the model answered before it was measured."""
-
-    @property
-    def build(self) -> tuple[object, ...]:
-        """What makes two builds of one model different ones."""
-        made = (self.weights, self.engine, self.engine_version, self.image)
-        return *made, self.nodes, of_the_server(self.settings)
-
-    @property
-    def is_speculative(self) -> bool:
-        """Whether the server was told to decode speculatively."""
-        return any(
-            name.startswith("speculative") and value.lower() not in _NO
-            for name, value in self.settings.items()
-        )
 
     def weights_of_files(self, model_id: str | None) -> str | None:
         """The format of the weights as published, where the catalogue knows it and the server was told no other."""
@@ -159,12 +145,15 @@ def facts_in(
         found = at(document, getattr(places, fact))
         said[fact] = getattr(same, fact) if found is None else found
     settings = dict(_settings(said))
-    texts = {name: _text(said[name]) for name in said if name not in _OF_SETTINGS}
+    if said["backend"] is not None:
+        settings["backend"] = str(said["backend"])
+    others = (*_OF_SETTINGS, "backend")
+    texts = {name: _text(said[name]) for name in said if name not in others}
     machine = texts["machine"] or ""
     read: dict[str, Any] = {
         "weights": _weights(texts["weights"], settings.get("quantization")),
         "engine": engine_named(texts["engine"]),
-        "machine": machine_named(machine),
+        "machine": machine_called(texts["machine"]),
         "nodes": reading.positive_int(said["nodes"]) or counted(machine),
     }
     return Facts(**{**texts, **read}, settings=settings)
@@ -225,7 +214,7 @@ class SaidOfRun:
                 settings["tensor_parallel_size"] = parallel[1]
         here = {
             name: value
-            for name in ("name", "machine", "nodes", "image", "driver", "vbios")
+            for name in ("variant", "machine", "nodes", "image", "driver", "vbios")
             if (value := getattr(told, name)) is not None
         }
         return replace(beside, settings=settings, **here)
@@ -241,7 +230,7 @@ class SaidOfRun:
             "engine_version": facts.engine_version,
             "quantization": facts.weights_of_files(model_id) or facts.weights,
             "kv_cache_dtype": facts.settings.get("kv_cache_dtype"),
-            "speculative_decoding": True if facts.is_speculative else None,
+            "speculative_decoding": True if speculation(facts.settings) else None,
         }
         here = {
             "engine": known,
@@ -284,14 +273,9 @@ def engine_named(said: str | None) -> str | None:
     return next(begins, said)
 
 
-def machine_named(text: str) -> str | None:
-    """The kind of machine that a text speaks of, by its key or a GPU of it; None for none and for several."""
-    found = []
-    for key, facts in catalogue.machines().items():
-        names = (key.replace("-", "[- ]?"), *map(re.escape, facts.gpu_names))
-        if re.search(rf"\b(?:{'|'.join(names)})s?\b", text, re.IGNORECASE):
-            found.append(key)
-    return found[0] if len(found) == 1 else None
+def machine_called(text: str | None) -> str | None:
+    """The kind of machine that a text names: of the catalogue, else in the form of a key."""
+    return text and (catalogue.machine_of(text) or as_key(text))
 
 
 def counted(text: str) -> int | None:

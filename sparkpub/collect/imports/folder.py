@@ -166,6 +166,14 @@ class Beside:
         return next(fitting, NotesLayout())
 
     @property
+    def is_named(self) -> bool:
+        """Whether the command names the file, or results of the same run lie beside it."""
+        if self.folder.path == self.file.path:
+            return True
+        same = (name for name in self._names if Path(name).stem == self.file.stem)
+        return any(Path(name).suffix not in _TOLD for name in same)
+
+    @property
     def is_other(self) -> bool:
         """Whether the layout says that the file is no result."""
         names = self.layout.others

@@ -119,6 +119,8 @@ class Draft:
     source: str
     tool: str
     """What wrote the results."""
+    is_of_table: bool
+    """Whether a mapping of somebody's read it."""
     model: str
     model_id: str | None
     model_path: str | None

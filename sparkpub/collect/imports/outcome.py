@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkpub.collect.imports import starter
 from sparkpub.collect.imports.given import Left
+from sparkpub.collect.imports.starter import Kind
 from sparkpub.record.record import Machine, Record
 
 _PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
@@ -19,8 +21,8 @@ class ImportOutcome:
 
     preview: bool = False
     records: list[Record] = field(default_factory=list)
-    starter: tuple[str, ...] = ()
-    """The lines of a mapping, for a table that has none yet."""
+    unread: list[Kind] = field(default_factory=list)
+    """Kinds of files with figures that have no mapping yet."""
     skipped: list[Left] = field(default_factory=list)
     refused: list[Left] = field(default_factory=list)
 
@@ -40,8 +42,9 @@ class ImportOutcome:
 
     def lines(self, *, verbose: bool = False) -> list[str]:
         """For people: what was left and why, then the sum; `verbose` lists what is counted otherwise."""
-        if self.starter:
-            return [*self.starter]
+        mappings = [*starter.lines(self.unread)] if self.preview and self.unread else []
+        if mappings and not (self.records or self.skipped or self.refused):
+            return mappings
         parts = {"skipped": self.skipped, "refused": self.refused}
         texts = [
             line
@@ -53,7 +56,15 @@ class ImportOutcome:
         verb = "would be imported" if self.preview else "imported"
         counts = [f"{len(self.records):,} {verb}"]
         counts += [f"{len(items):,} {left}" for left, items in parts.items()]
-        return [*texts, ", ".join(counts)]
+        texts.append(", ".join(counts))
+        if mappings:
+            return [*texts, "", *mappings]
+        texts += [f"not read: {kind}" for kind in self.unread]
+        if self.unread:
+            texts.append(
+                "--preview prints a mapping for them, to import with --mapping"
+            )
+        return texts
 
     def document(self) -> dict[str, Any]:
         """For `--json`."""
@@ -66,6 +77,7 @@ class ImportOutcome:
             "imported": self.imported,
             "skipped": skipped,
             "refused": refused,
+            "unread": [{"files": kind.sources} for kind in self.unread],
         }
 
 

@@ -1,16 +1,18 @@
-"""Where runs belong: their environment, and what tells builds of one model apart.
+"""Where runs belong: their environment, which tells builds of one model apart.
 
-Two builds of a model that are served with other options are two cells. The names of their environments say which is
-which: as people call the builds, else by number. A build that the campaign has already keeps its name.
+Two builds of a model are two cells, and only what has the same variant is a repetition. An environment is called as the
+results or the command line say, else by the variant: `vllm-nvfp4-mtp`. Where one name stands for several builds, what
+people call them follows it, else what differs. A build that the campaign has already keeps its name.
 """
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from sparkpub.collect.imports.facts import Facts, counted, of_the_server
+from sparkpub.collect.imports.facts import counted, of_the_server
 from sparkpub.collect.imports.given import (
     CONTAINER,
     NAMELESS,
@@ -18,11 +20,43 @@ from sparkpub.collect.imports.given import (
     Given,
     Left,
 )
+from sparkpub.record import weights
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import Stored, read_folder
+from sparkpub.record.store import read_folder
 from sparkpub.tools.asked import as_key
+from sparkpub.tools.variant import backend, variant
+
+_MOST_WORDS = 3
+"""So many settings that differ are named."""
+
+
+class _Build(NamedTuple):
+    """What makes two builds of one model different ones."""
+
+    image: str | None
+    machines: int | None
+    weights: str | None
+    version: str | None
+    backend: str | None
+    called: str | None
+    settings: tuple[tuple[str, str], ...]
+
+    def apart(self, others: Sequence["_Build"]) -> str:
+        """What this build has and none of the others: version, backend, weights, or settings; empty where nothing can
+        be said."""
+        for name in ("version", "backend", "weights"):
+            own = getattr(self, name)
+            if own is not None and own not in {getattr(each, name) for each in others}:
+                return str(own)
+        theirs = {item for each in others for item in each.settings}
+        own = [
+            f"{name}-{said}"
+            for name, said in self.settings
+            if (name, said) not in theirs
+        ]
+        return "-".join(own) if len(own) <= _MOST_WORDS else ""
 
 
 def placed(
@@ -42,8 +76,7 @@ def placed(
     for draft in homeless:
         yield Left(draft.source, "it does not say where it ran; add --environment")
     at_home = [draft for draft in drafts if draft.environment is not None]
-    stored = read_folder(folder) if folder.is_dir() else ()
-    names = _EnvironmentKeys(at_home, stored, given.about.machine.count)
+    names = _EnvironmentKeys(at_home, folder, given.about.machine.count)
     for draft in at_home:
         yield replace(draft, environment=names.of(draft))
 
@@ -63,83 +96,103 @@ def _ask(homeless: Sequence[Draft], nameless: Sequence[Left], given: Given) -> N
 
 
 def _in_environment(draft: Draft) -> Draft:
-    """With the environment and the number of machines that the facts beside the results show, else its name and that
-    of the model."""
-    if draft.facts.nodes is None:
+    """With the number of machines that the facts or the names say, and the environment: the variant of a table's row
+    that names its engine, else a container where an image is named."""
+    facts = draft.facts
+    if facts.nodes is None:
         named = counted(draft.source) or counted(draft.model_id or draft.model)
-        draft = replace(draft, facts=replace(draft.facts, nodes=named))
-    if draft.environment is None and draft.facts.image is not None:
-        draft = replace(draft, environment=CONTAINER)
-    return draft
+        facts = replace(facts, nodes=named)
+    environment = draft.environment
+    if environment is None and draft.is_of_table and draft.observed.engine:
+        parts = variant(draft.observed, facts.nodes)
+        form = parts.get("weights")
+        if form and form == weights.last_in(draft.model_id or ""):
+            del parts["weights"]  # the model's own name says it
+        environment = as_key("-".join([*parts.values(), facts.variant or ""]))
+    elif environment is None and facts.image is not None:
+        environment = CONTAINER
+    return replace(draft, facts=facts, environment=environment)
 
 
 class _EnvironmentKeys:
     """The names of the environments of builds."""
 
     def __init__(
-        self, drafts: Iterable[Draft], stored: Iterable[Stored], machines: int | None
+        self, drafts: Sequence[Draft], folder: Path, machines: int | None
     ) -> None:
         self._redactor = Redactor()
         self._machines = machines
-        self._there: dict[tuple[str, str], list[Build]] = defaultdict(list)
-        for item in stored:
-            record = item.record
-            builds = self._there[record.model, record.environment]
-            build = _build(record)
-            if build not in builds:
-                builds.append(build)
-        self._facts: dict[tuple[str, str], list[Facts]] = defaultdict(list)
+        self._versions: dict[object, set[str]] = defaultdict(set)
+        """Versions that runs of a model and environment say: one that says none is of the only one."""
         for draft in drafts:
-            known = self._facts[draft.model, str(draft.environment)]
-            if draft.facts.build not in [facts.build for facts in known]:
-                known.append(draft.facts)
+            version = draft.observed.engine_version
+            self._versions[_place(draft)] |= {version} if version else set()
+        self._builds: dict[object, dict[_Build, None]] = defaultdict(dict)
+        for draft in drafts:
+            self._builds[_place(draft)][self._build(draft)] = None
+        self._there: dict[str, dict[str, list[Record]]] = defaultdict(dict)
+        for stored in read_folder(folder) if folder.is_dir() else ():
+            record = stored.record
+            records = self._there[record.model].setdefault(record.environment, [])
+            records.append(record)
 
     def of(self, draft: Draft) -> str:
         """The name of a draft's environment."""
-        plain, facts = str(draft.environment), draft.facts
-        if facts.build == Facts().build:
+        plain, build = str(draft.environment), self._build(draft)
+        builds = [*self._builds[_place(draft)]]
+        others = [other for other in builds if other != build]
+        there = {
+            name: records
+            for name, records in self._there[draft.model].items()
+            if f"{name}-".startswith(f"{plain}-")
+        }
+        if not (others or there) or build == _NOTHING:
             return plain
-        there = [
-            environment
-            for model, environment in self._there
-            if model == draft.model and f"{environment}-".startswith(f"{plain}-")
-        ]
-        build = self._build_of(draft)
-        for environment in there:
-            if build in self._there[draft.model, environment]:
-                return environment
-        known = self._facts[draft.model, plain]
-        if len(known) == 1 and plain not in there:
+        for name, records in there.items():
+            if any(_is_of(record, build) for record in records):
+                return name
+        if not others and plain not in there:
             return plain
-        names = [other.name for other in known]
-        own = facts.name
-        if own is None or names.count(own) > 1:
-            number = [other.build for other in known].index(facts.build) + 1
-            own = str(number + len(there))
-        return as_key(f"{plain}-{own}")
+        own = build.called
+        if own is None or [other.called for other in builds].count(own) > 1:
+            own = build.apart(others) if others else ""
+        return as_key(f"{plain}-{own or builds.index(build) + 1 + len(there)}")
 
-    def _build_of(self, draft: Draft) -> "Build":
+    def _build(self, draft: Draft) -> _Build:
         """As the record of a draft would have it."""
-        seen = draft.observed
-        settings = self._redactor.options(seen.settings)
-        return (
-            draft.facts.image,
-            self._machines or draft.facts.nodes,
-            seen.quantization,
-            seen.engine_version,
+        seen, facts = draft.observed, draft.facts
+        versions = self._versions[_place(draft)]
+        only = next(iter(versions)) if len(versions) == 1 else None
+        settings = self._redactor.options(facts.settings)
+        return _Build(
+            facts.image,
+            self._machines or facts.nodes,
+            facts.weights and seen.quantization,
+            seen.engine_version or only,
+            backend(seen.settings),
+            facts.variant,
             of_the_server(settings),
         )
 
 
-Build = tuple[
-    str | None, int | None, str | None, str | None, tuple[tuple[str, str], ...]
-]
-"""Image, number of machines, format of the weights, version of the engine, and settings."""
+_NOTHING = _Build(None, None, None, None, None, None, ())
 
 
-def _build(record: Record) -> Build:
+def _place(draft: Draft) -> tuple[str, str | None]:
+    return draft.model, draft.environment
+
+
+def _is_of(record: Record, build: _Build) -> bool:
+    """Whether a record is of a build, by what both say; settings that only the tool says are not compared."""
     seen = record.observed
-    settings = of_the_server(seen.settings)
-    image = record.requested.environment.get("image")
-    made = (image, record.machine.count, seen.quantization, seen.engine_version)
-    return *made, settings
+    own = (
+        record.requested.environment.get("image"),
+        record.machine.count,
+        seen.engine_version or build.version,
+        backend(seen.settings),
+    )
+    if own != (build.image, build.machines, build.version, build.backend):
+        return False
+    is_weighed = build.weights in (None, seen.quantization)
+    said = seen.settings
+    return is_weighed and all(said.get(name) == value for name, value in build.settings)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from sparkpub.collect.imports.doubtful import not_own, sample
 from sparkpub.collect.imports.drafts import Drafts, FoundRun, UnplacedError
 from sparkpub.collect.imports.folder import Beside, Folder
 from sparkpub.collect.imports.given import (
@@ -76,6 +77,10 @@ class ToolReader:
         runs = self._runs(shaped, file)
         if not (runs or omitted):
             return False
+        doubt = self._doubt(beside)
+        if doubt:
+            self.found.append(Left(file.source, doubt, refused=False))
+            return True
         twin = self._shape.twin(file)
         if twin is None:
             self.found += [Left(file.source, why, refused=False) for why in omitted]
@@ -101,10 +106,22 @@ class ToolReader:
     def _may_be_report(self, file: ResultFile) -> bool:
         """Whether a file, by its name and its folders, is one of those that the tool's mapping speaks of."""
         first = self._mappings[0]
-        if not fnmatch.fnmatch(file.name, first.files):
+        names = (file.name, file.source)
+        if not any(fnmatch.fnmatch(name, first.files) for name in names):
             return False
         folders = Path(file.source).parts[:-1] if first.others else ()
         return {*folders, file.name}.isdisjoint(first.others)
+
+    def _doubt(self, beside: Beside) -> str:
+        """Why the results in a file are none of its owner's; empty where they are."""
+        file = beside.file
+        if self._declared is not None:
+            return sample(file)
+        if file.suffix not in forms.TEXTS:
+            return ""
+        machine = beside.folder.given.machine
+        is_named = beside.is_named or not self._among_others
+        return not_own(file, machine, is_named=is_named)
 
     def _runs(self, shaped: Sequence[ShapedRun], file: ResultFile) -> list[FoundRun]:
         """The runs of a file, each by the first mapping that it is of."""

@@ -1,19 +1,20 @@
-"""A mapping to begin with, for tables and JSON of anybody's: where the rows are, and what the names of the columns say.
+"""A mapping to begin with, for each kind of table or JSON of anybody's: where the rows are, and what the names of the
+columns say.
 
-People read it, correct it, and import with it. Of a folder it is for the files of the form that says most. What names
-mean is data (`guesses.yaml`).
+People read it, correct it, and import with it. What names mean is data (`guesses.yaml`).
 """
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from sparkpub.collect.imports.folder import Folder, is_notes
@@ -32,8 +33,15 @@ _MOST_PLACES = 12
 """Of a document, so many lists may hold the rows."""
 _MOST_LEFT = 30
 """So many columns without use are named."""
+_FEW_FIGURES = 3
+"""Of a kind of files, so many are told."""
+_FEW_MS = 20
+"""Below so many milliseconds no first token comes: a time without a unit is taken for seconds."""
 _PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9%/]+|(?=/s)|/")
-_STATISTIC = re.compile(r" (p\d+|median|avg|mean|min|max|runs|values)$")
+_SIZED = re.compile(r"\d+(?:\.\d+)?b\b", re.IGNORECASE)
+"""A number of parameters, in the name of a model."""
+_BETWEEN = "__"
+"""What parts the name of a file where people put several things into it."""
 
 
 @cache
@@ -45,12 +53,14 @@ def _guesses() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A mapping, for files of one form."""
+    """What the columns of a file mean."""
 
     rows: str
     """Where the rows are; empty: they are the documents."""
     sections: Mapping[str, Mapping[str, str]]
     """Of `run`, `load` and `metrics` the columns by name."""
+    units: Mapping[str, str]
+    """Of times and sizes, where they are others than ours."""
     left: Sequence[str]
     number: int
     """How many rows the file has."""
@@ -61,57 +71,128 @@ class Proposal:
         return self.rows or frozenset(self.sections["metrics"].values())
 
     @property
-    def says(self) -> tuple[int, int, int]:
-        """How much the rows themselves say: figures, what was asked for, their number."""
-        begin = _begin(self.rows)
-        metrics, load = (
-            sum(column.startswith(begin) for column in self.sections[name].values())
-            for name in ("metrics", "load")
-        )
-        return metrics, load, self.number
+    def says(self) -> tuple[int, int]:
+        """How much the rows say: their figures, of each row where rows are loads, and what was asked for."""
+        load = self.sections["load"].values()
+        own = sum(column.startswith(_begin(self.rows)) for column in load)
+        figures = len(self.sections["metrics"])
+        return figures * (self.number if own else 1), own
 
-    def lines(self, sources: Sequence[str]) -> Iterator[str]:
-        """As YAML, for files that were found at these paths."""
-        yield "# A mapping to begin with: correct it, and save it as map.yaml."
-        run = dict(self.sections["run"])
-        if len(sources) > 1:
-            yield f"# For {len(sources)} files like {_in_line(sources[0])}."
-            if "model" not in run:
-                suffix = Path(sources[0]).suffix
-                yield f"path: '{{model}}{suffix}'  # or {{model}}/{{weights}}/…"
-                run["model"] = "path.model"
-        if self.rows:
-            yield f"rows: {json.dumps(self.rows)}"
+
+@dataclass(frozen=True)
+class Kind:
+    """Files of one form that no tool is known for."""
+
+    proposal: Proposal
+    sources: Sequence[str]
+    others: Collection[str]
+    """All other files of the folder."""
+
+    def __str__(self) -> str:
+        files = "file" if len(self.sources) == 1 else f"{len(self.sources)} files like"
+        figures = [*self.proposal.sections["metrics"]]
+        more = ", …" if len(figures) > _FEW_FIGURES else ""
+        told = ", ".join(figures[:_FEW_FIGURES])
+        return f"{files} {self.sources[0]} with {told}{more}"
+
+    def _path(self) -> str | None:
+        """What the names of the files say, where their rows do not say the model."""
+        pattern = _parted(self.sources)
+        is_nameless = "model" not in self.proposal.sections["run"]
+        if pattern is None and is_nameless and len(self.sources) > 1:
+            return f"{{model}}{Path(self.sources[0]).suffix}"
+        return pattern
+
+    def lines(self) -> Iterator[str]:
+        """A mapping as YAML."""
+        proposal, pattern = self.proposal, self._path()
+        run = dict(proposal.sections["run"])
+        yield f"# {_in_line(str(self))}"
+        if self.others:
+            yield f"files: {json.dumps(_pattern(self.sources))}"
+        if pattern is not None:
+            yield f"path: {json.dumps(pattern)}  # or {{model}}/{{weights}}/…"
+            named = re.findall(r"\{(model|variant)\}", pattern)
+            run |= {name: f"path.{name}" for name in named if name not in run}
+        if proposal.rows:
+            yield f"rows: {json.dumps(proposal.rows)}"
         if "model" not in run:
             yield "same: {model: ...}"
-        sections = {**self.sections, "run": run}
+        sections = {**proposal.sections, "run": run}
         for title in filter(sections.get, sections):
             yield f"{title}:"
             for name, column in sections[title].items():
-                yield f"  {name}: {_place(name, column)}"
-        if self.left:
-            yield f"# not used: {_in_line(', '.join(self.left[:_MOST_LEFT]))}"
+                said, unit = json.dumps(column, ensure_ascii=False), None
+                if title == "metrics":
+                    unit = proposal.units.get(name)
+                yield f"  {name}: " + (
+                    f"{{at: {said}, unit: {unit}}}" if unit else said
+                )
+        if proposal.left:
+            yield f"# not used: {_in_line(', '.join(proposal.left[:_MOST_LEFT]))}"
 
 
-def lines(folder: Folder) -> Iterator[str]:
-    """A mapping for the files that say most in one form; nothing where no file has a figure."""
-    read = (file for file in folder.files() if isinstance(file, ResultFile))
-    files = (file for file in read if not is_notes(file))
+def kinds(folder: Folder, unread: Collection[str] | None = None) -> list[Kind]:
+    """The kinds of files with figures, of all or of those that were not read; what says most first."""
     found: dict[object, list[tuple[Proposal, str]]] = defaultdict(list)
-    for file in islice(files, _MOST_FILES):
+    there = []
+    for file in islice(folder.files(), _MOST_FILES):
+        if not isinstance(file, ResultFile) or file.suffix not in forms.TABLES:
+            continue
+        there.append(file.source)
+        if is_notes(file) or (unread is not None and file.source not in unread):
+            continue
         proposal = _of_file(file)
         if proposal is not None and proposal.says[0]:
             found[proposal.form].append((proposal, file.source))
-    if found:
-        most = max(found.values(), key=lambda form: len(form) * form[0][0].says[0])
-        fullest, _ = max(most, key=lambda item: item[0].says)
-        yield from fullest.lines([source for _, source in most])
+    listed = []
+    for items in found.values():
+        fullest, _ = max(items, key=lambda item: item[0].says)
+        sources = [source for _, source in items]
+        listed.append(Kind(fullest, sources, {*there} - {*sources}))
+    return sorted(listed, key=lambda kind: -len(kind.sources) * kind.proposal.says[0])
+
+
+def lines(found: Sequence[Kind]) -> Iterator[str]:
+    """The mappings of all kinds, as the documents of one file of YAML."""
+    yield "# A mapping to begin with: correct it, and save it as map.yaml."
+    for number, kind in enumerate(found):
+        if number:
+            yield "---"
+        yield from kind.lines()
+
+
+def _pattern(sources: Sequence[str]) -> str:
+    """The names of some files, with `*` for what differs."""
+    if len(sources) == 1:
+        return sources[0]
+    begin = _shared(sources)
+    end = _shared([source[len(begin) :][::-1] for source in sources])[::-1]
+    return f"{begin}*{end}"
+
+
+def _shared(texts: Sequence[str]) -> str:
+    """How all texts begin."""
+    alike = takewhile(lambda letters: len({*letters}) == 1, zip(*texts, strict=False))
+    return "".join(letters[0] for letters in alike)
+
+
+def _parted(sources: Sequence[str]) -> str | None:
+    """The pattern of files whose names have as many parts, one of which is a model; None for others."""
+    parts = [Path(source).name.partition(".")[0].split(_BETWEEN) for source in sources]
+    if len({*map(len, parts)}) > 1 or len(parts[0]) < 2:
+        return None
+    names = []
+    for place, words in enumerate(zip(*parts, strict=True)):
+        is_model = all(map(_SIZED.search, words)) and "{model}" not in names
+        rest = "{variant}" if "{variant}" not in names else f"{{rest{'x' * place}}}"
+        names.append("{model}" if is_model else rest)
+    suffix = Path(sources[0]).suffix
+    return _BETWEEN.join(names) + suffix if "{model}" in names else None
 
 
 def _of_file(file: ResultFile) -> Proposal | None:
     """The proposal whose rows say most."""
-    if file.suffix not in forms.TABLES:
-        return None
     found = []
     with suppress(FileError):
         items = forms.of_table(file)
@@ -124,7 +205,7 @@ def _of_file(file: ResultFile) -> Proposal | None:
 
 
 def _rows_in(document: Any, path: str, depth: int) -> Iterator[str]:
-    """The paths of lists of objects, and of mappings whose values are objects of one form."""
+    """The paths of lists of objects, and of mappings whose values are objects that share a name."""
     if depth > _DEEPEST:
         return
     if isinstance(document, list):
@@ -135,7 +216,8 @@ def _rows_in(document: Any, path: str, depth: int) -> Iterator[str]:
             yield from _rows_in(item, path, depth)
     elif isinstance(document, dict):
         parts = [value for value in document.values() if isinstance(value, dict)]
-        if len({frozenset(part) for part in parts}) == 1 < len(parts) == len(document):
+        shared = set(parts[0]).intersection(*parts) if parts else set()
+        if shared and 1 < len(parts) == len(document):
             document = {"*": parts[0]}
             yield f"{path}.*".removeprefix(".")
         for name, value in document.items():
@@ -152,25 +234,67 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], path: str) -> Proposal:
             cells[column].append(cell)
     figures = [column for column in cells if any(map(_is_figure, cells[column]))]
     plain = [column for column in cells if any(map(_is_plain, cells[column]))]
-    metrics = {name: name for name in METRICS if name in figures}
-    for column in figures:
-        name = _metric(_words(column.removeprefix(_begin(path))))
+    begin = _begin(path)
+    # What stands around several rows is a figure of none of them.
+    own = [name for name in figures if len(rows) < 2 or name.startswith(begin)]
+    metrics = {name: name for name in METRICS if name in own}
+    for column in own:
+        name = _metric(_words(column.removeprefix(begin)))
         if name is not None and column not in metrics.values():
             metrics.setdefault(name, column)
     left = [column for column in plain if column not in metrics.values()]
-    load = _taken([column for column in left if column in figures], "load")
-    run = _taken([column for column in left if column not in load.values()], "run")
+    left = [column for column in left if not _means_another(column, left)]
+    load = _of_keys(path, cells)
+    asked = [column for column in left if column in figures]
+    load |= _taken(asked, "load", without=load)
+    run = _taken([name for name in left if name not in load.values()], "run")
     if "model_id" in run and "model" not in run:
         run["model"] = run.pop("model_id")
     if load:
         run.pop("workload", None)  # the options name it, each load of its own
+    run |= _options(rows[0] if rows else {}, begin)
     taken = {*load.values(), *run.values()}
     return Proposal(
         path,
         {"run": run, "load": load, "metrics": metrics},
-        [column for column in left if column not in taken],
+        {
+            name: unit
+            for name, at in metrics.items()
+            if (unit := _unit(name, at, cells))
+        },
+        [column for column in plain if column not in {*taken, *metrics.values()}],
         len(rows),
     )
+
+
+def _of_keys(path: str, cells: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """The load that the names of a mapping of rows are: `by_load.key` of `by_load.*`."""
+    column = f"{path[:-1]}key" if path.endswith("*") else "key"
+    keys = cells.get(column, ())
+    if not path.endswith("*") or not all(_counted(key) for key in keys):
+        return {}
+    name = _first("keys", _words(path[:-1].split(".")[-2] if "." in path else ""))
+    return {} if name is None else {name: column}
+
+
+def _counted(key: object) -> bool:
+    """`4`, `c4`, `4k`."""
+    return re.fullmatch(r"[a-zA-Z]{0,2}[=_-]?\d+k?", str(key)) is not None
+
+
+def _options(row: Mapping[str, Any], begin: str) -> dict[str, str]:
+    """The mapping of the server's options, in the row or around it."""
+    found = {}
+    place: Any = row
+    path = ""
+    for step in [*filter(None, begin.split(".")), ""]:
+        for name, value in place.items() if isinstance(place, dict) else ():
+            is_called = re.fullmatch(_guesses()["options"], _words(name))
+            if is_called and isinstance(value, dict):
+                found = {"options": f"{path}{name}"}
+        place = place.get(step) if isinstance(place, dict) else None
+        path += f"{step}."
+    return found
 
 
 def _flat(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -207,17 +331,42 @@ def _metric(words: str) -> str | None:
     return _first("metrics", words) or (name if name in METRICS else None)
 
 
-def _taken(columns: Sequence[str], guesses: str) -> dict[str, str]:
-    """For each name the column that says it with the fewest words."""
+def _unit(name: str, column: str, cells: Mapping[str, Sequence[Any]]) -> str | None:
+    """The unit of a time or a size, where it is another one than ours."""
+    ours = {"_ms": "ms", "_gib": "GiB"}.get(f"_{name.rpartition('_')[2]}")
+    if ours is None:
+        return None
+    unit = _first("units", _words(column))
+    if unit is None and ours == "ms":
+        numbers = reading.numbers([*cells[column]])
+        is_short = bool(numbers) and fmean(numbers) < _FEW_MS
+        unit = "s" if is_short and name.startswith(("ttft", "request")) else None
+    return None if unit == ours else unit
+
+
+def _means_another(column: str, there: Sequence[str]) -> bool:
+    """Whether a column means another thing because of one that stands beside it."""
+    before, dot, last = column.rpartition(".")
+    beside = _guesses()["instead"].get(_words(last))
+    names = [_words(name.removeprefix(before + dot)) for name in there]
+    return beside is not None and beside in names
+
+
+def _taken(
+    columns: Sequence[str], guesses: str, without: Collection[str] = ()
+) -> dict[str, str]:
+    """For each name the column that says it best: by the first of its patterns, and with the fewest words."""
     found: dict[str, str] = {}
-    for name, pattern in _guesses()[guesses].items():
+    for name, patterns in _guesses()[guesses].items():
         fitting = [
-            column
+            (place, column.count("."), len(column), column)
             for column in columns
-            if column not in found.values() and _is_called(column, pattern)
+            if column not in found.values()
+            for place, pattern in enumerate(patterns)
+            if _is_called(column, pattern)
         ]
-        if fitting:
-            found[name] = min(fitting, key=lambda said: (said.count("."), len(said)))
+        if fitting and name not in without:
+            found[name] = min(fitting)[-1]
     return found
 
 
@@ -240,15 +389,6 @@ def _is_figure(cell: Any) -> bool:
 
 def _is_plain(cell: Any) -> bool:
     return cell is not None and not isinstance(cell, list | dict)
-
-
-def _place(name: str, column: str) -> str:
-    """A column, with its unit where it is a time or a size in another one than ours."""
-    said = json.dumps(column, ensure_ascii=False)
-    unit = None
-    if name.endswith(("_ms", "_gib")):
-        unit = _first("units", _STATISTIC.sub("", _words(column)))
-    return f"{{at: {said}, unit: {unit}}}" if unit else said
 
 
 def _in_line(text: str) -> str:

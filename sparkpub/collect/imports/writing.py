@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from sparkpub.collect.imports.facts import OF_ONE_GPU, Facts, parts
+from sparkpub.collect.imports.facts import OF_ONE_GPU, machine_called, parts
 from sparkpub.collect.imports.given import Draft, Given, Left
 from sparkpub.collect.imports.matching import workload_of
 from sparkpub.collect.imports.outcome import ImportOutcome
@@ -39,7 +39,6 @@ from sparkpub.record.store import (
     to_json,
     write_atomic,
 )
-from sparkpub.tools.asked import as_key
 
 _SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
 _EVIDENCE_KINDS = (
@@ -241,7 +240,7 @@ class _Writer:
                 Event(at_seconds=None, kind="note", text=text)
                 for text in _notes(draft, files)
             ],
-            "machine": _machine(draft.facts, given),
+            "machine": _machine(draft, given),
             "evidence": [file.evidence for file in files],
             "unavailable": _unavailable(draft, given, requested, files),
             "origin": given.about.origin,
@@ -342,11 +341,13 @@ def _requested(draft: Draft, workload_key: str, given: Given) -> Requested:
     )
 
 
-def _machine(facts: Facts, given: Given) -> Machine:
+def _machine(draft: Draft, given: Given) -> Machine:
     """The machine as people describe it, else as the command line and what lies beside the results name it."""
-    machine = given.about.machine
-    told_kind = given.machine and as_key(given.machine)
-    kind = machine.kind or told_kind or facts.machine
+    machine, facts = given.about.machine, draft.facts
+    told_kind = machine_called(given.machine) or facts.machine
+    kind = (
+        machine.kind or told_kind or catalogue.machine_of(draft.observed.device or "")
+    )
     nodes = machine.count or facts.nodes
     if nodes is None and kind in OF_ONE_GPU:
         nodes = parts(facts.settings)
@@ -357,7 +358,7 @@ def _machine(facts: Facts, given: Given) -> Machine:
     }
     known = catalogue.machines().get(kind or "")
     if not machine.gpus and known is not None:
-        told["gpus"] = (Gpu(name=f"NVIDIA {known.gpu_names[0]}", vbios=facts.vbios),)
+        told["gpus"] = (Gpu(name=known.gpu_names[0], vbios=facts.vbios),)
     if machine.unified_memory is None and known is not None:
         told["unified_memory"] = known.unified_memory
     return machine.model_copy(update=told)

@@ -66,7 +66,7 @@ def machine_id() -> str | None:
 
 def _kind(cards: Sequence[Gpu]) -> str | None:
     """The kind of machine that a GPU belongs to; None where the catalogue knows none of them."""
-    kinds = (catalogue.machine_kind(card.name) for card in cards)
+    kinds = (catalogue.machine_of(card.name) for card in cards)
     return next(filter(None, kinds), None)
 
 

@@ -5,6 +5,7 @@ entries:  {name: {fact: {value: …, source: key, how: arithmetic for a derived 
 """
 
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -53,13 +54,15 @@ class MachineFacts(Strict):
 
     name: str
     gpu_names: tuple[str, ...]
-    """The driver's names of the GPU, without a leading "NVIDIA"."""
-    architecture: str
-    compute_capability: str
-    memory: str
-    memory_gb: PositiveFloat
+    """The driver's names of the GPU."""
+    called: tuple[str, ...] = ()
+    """What people and makers call it besides."""
+    architecture: str | None = None
+    compute_capability: str | None = None
+    memory: str | None = None
+    memory_gb: PositiveFloat | None = None
     """Nominal, in 10**9 bytes."""
-    memory_total_gib: PositiveFloat
+    memory_total_gib: PositiveFloat | None = None
     """The most that an operating system or driver has been seen to report, in 2**30 bytes."""
     bandwidth_bytes_s: PositiveInt
     """Nominal memory bandwidth in bytes per second."""
@@ -70,9 +73,9 @@ class MachineFacts(Strict):
     slowdown_celsius: PositiveFloat | None = None
     """Temperature of the GPU from which its driver lowers the clock."""
     clock_max_sm_mhz: PositiveFloat | None = None
-    peak_16_bit_flops: PositiveInt
+    peak_16_bit_flops: PositiveInt | None = None
     """Most operations per second on numbers of 16 bits, without sparsity."""
-    peak_8_bit_flops: PositiveInt
+    peak_8_bit_flops: PositiveInt | None = None
     peak_4_bit_flops: PositiveInt | None = None
     """None where it computes with no format so narrow."""
     unified_memory: bool
@@ -117,12 +120,36 @@ def builds() -> Mapping[str, BuildFacts]:
     return _entries("builds", BuildFacts)
 
 
-def machine_kind(gpu_name: str) -> str | None:
-    """The kind of machine that has a GPU of the driver's name (`NVIDIA GB10`), None where the catalogue has none."""
-    bare = gpu_name.removeprefix("NVIDIA ").strip()
-    return next(
-        (kind for kind, facts in machines().items() if bare in facts.gpu_names), None
+_MAKERS = re.compile("^(NVIDIA (GeForce )?|AMD )")
+_OTHER_MODEL = r"(?![\s_-]?(?:ti|super|laptop|mobile|pro|max|ultra|max-q|mig)\b)"
+"""A word behind a name that makes it one of another machine: `RTX 3090 Ti`, `Apple M4 Max`."""
+
+
+@functools.cache
+def _names() -> tuple[Mapping[str, str], re.Pattern[str]]:
+    """Each name of a machine as small letters and digits, with the kind; and what finds any of them in a text."""
+    kinds, patterns = {}, []
+    for kind, known in machines().items():
+        bare = (_MAKERS.sub("", name) for name in known.gpu_names)
+        for name in (kind, *bare, *known.called):
+            kinds[_letters(name)] = kind
+            patterns.append(r"[\s_-]?".join(map(re.escape, re.split(r"[\s-]", name))))
+    either = "|".join(sorted(patterns, key=len, reverse=True))
+    return kinds, re.compile(
+        rf"(?<![a-z0-9])(?:{either}){_OTHER_MODEL}(?=s?(?![a-z0-9+]))", re.IGNORECASE
     )
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name.lower())
+
+
+def machine_of(text: str) -> str | None:
+    """The kind of machine that a text names, by its key, its GPU or a maker's name: `NVIDIA GB10`, `Apple M4 Max`,
+    `4 x RTX 3090`, `dgx_spark`. None where it names none of the catalogue, or several."""
+    kinds, pattern = _names()
+    found = {kinds[_letters(name)] for name in pattern.findall(text)}
+    return found.pop() if len(found) == 1 else None
 
 
 def facts(kind: CatalogueFile, name: str) -> tuple[SourcedFact, ...]:

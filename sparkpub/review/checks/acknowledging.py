@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.view import View
+from sparkpub.review.dataset import CampaignData
 
 MERGED = {
     "fact-mismatch": "metric-mismatch",
@@ -18,28 +18,31 @@ MERGED = {
 
 def covers(entry: Acknowledgement, finding: Finding) -> bool:
     """Whether an entry answers a finding: it names the check, perhaps by a former name, and every cell concerned."""
-    if MERGED.get(entry.check, entry.check) != finding.check:
-        return False
     pattern = entry.cell or "*/*/*"
-    if pattern == "*/*/*":
-        return True
     is_of_cells = pattern.count("/") == 2 and bool(finding.cells)
-    return is_of_cells and all(fnmatchcase(cell, pattern) for cell in finding.cells)
-
-
-def idle_acknowledgements(view: View, findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Entries that answer none of a campaign's findings."""
-    idle = dict.fromkeys(
-        entry.check
-        for entry in view.campaign.info.acknowledged
-        if not any(covers(entry, finding) for finding in findings)
+    is_meant = pattern == "*/*/*" or (
+        is_of_cells and all(fnmatchcase(cell, pattern) for cell in finding.cells)
     )
+    return is_meant and MERGED.get(entry.check, entry.check) == finding.check
+
+
+def idle_acknowledgements(
+    campaign: CampaignData, findings: Sequence[Finding]
+) -> Iterator[Finding]:
+    """Entries that answer none of a campaign's findings."""
+    idle = [
+        entry.check
+        for entry in campaign.info.acknowledged
+        if not any(covers(entry, finding) for finding in findings)
+    ]
     if idle:
         text = (
             f"Acknowledged in campaign.json, but not found in these cells: {', '.join(idle)}. Correct the cell of "
             "these entries (model/environment/workload), or remove them: they would answer what nobody has seen yet."
         )
-        yield view.finding("acknowledgement", "info", text, checks=list(idle))
+        yield Finding(
+            "acknowledgement", "info", campaign.name, None, None, text, {"checks": idle}
+        )
 
 
 CHECKS = (

@@ -10,18 +10,18 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import NAME_ALL, NAME_APART, Check
-from sparkpub.review.checks.conditions import conditions
+from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.plan import is_path
-from sparkpub.review.checks.view import View, ids, in_words, is_planned
+from sparkpub.review.checks.rules import columns
+from sparkpub.review.checks.view import View, in_words, is_planned
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import Floats
@@ -68,6 +68,8 @@ class Trait(NamedTuple):
     """Whether every machine has one of its own, which is not held against another machine's."""
     is_whole: bool = False
     """Whether all names of a run are known, so that one which it lacks differs, too."""
+    of_build: bool = False
+    """Whether it tells builds apart: imported environments are builds, and compared as such."""
 
     def of(self, run: Seen) -> Mapping[str, str] | None:
         """The names and values of a run; None where nothing is known."""
@@ -232,7 +234,7 @@ FACTS = (
     Trait(
         "GPU of a machine", "error", "error", lambda run: _of_gpus(run, "id"), own=True
     ),
-    Trait("engine", "error", "warning", _engine),
+    Trait("engine", "error", "warning", _engine, of_build=True),
     Trait(
         "container image",
         "error",
@@ -241,12 +243,12 @@ FACTS = (
     ),
     Trait("system", "warning", "warning", _system, own=True),
     Trait("limits", "warning", "warning", _limits),
-    Trait("weights", "error", "error", _weights),
+    Trait("weights", "error", "error", _weights, of_build=True),
     Trait("collector version", "info", "warning", _collector),
     Trait("software", "warning", "warning", _packages),
     Trait("gate", "warning", "warning", _gates),
     Trait("command line", None, "warning", _flags, is_whole=True),
-    Trait("engine setting", "warning", "warning", _settings, own=True),
+    Trait("engine setting", "warning", "warning", _settings, own=True, of_build=True),
     Trait(
         "variable of the engine",
         "warning",
@@ -255,7 +257,14 @@ FACTS = (
         own=True,
         is_whole=True,
     ),
-    Trait("warning of the engine", None, "warning", _warnings, is_whole=True),
+    Trait(
+        "warning of the engine",
+        None,
+        "warning",
+        _warnings,
+        is_whole=True,
+        of_build=True,
+    ),
 )
 """What is asked of every run, in the order of its weight: where runs are pooled, and where they are compared."""
 
@@ -286,7 +295,7 @@ class Condition(NamedTuple):
     what: str
     unit: str
     column: str
-    """Where `conditions` has it."""
+    """Its name in `columns`."""
     least: float = 0.0
     share: float = 0.0
 
@@ -294,16 +303,15 @@ class Condition(NamedTuple):
         """Whether the runs of two environments differ in it."""
         if min(len(one), len(other)) < CONDITION_RUNS:
             return False
-        error = math.hypot(
-            *(has.std(ddof=1) / math.sqrt(len(has)) for has in (one, other))
-        )
-        least = max(self.least + self.share * one.mean(), CHANCE_ERRORS * error)
-        return bool(abs(one.mean() - other.mean()) > least)
+        errors = [has.std(ddof=1) / math.sqrt(len(has)) for has in (one, other)]
+        least = self.least + self.share * one.mean()
+        apart = abs(one.mean() - other.mean())
+        return bool(apart > max(least, CHANCE_ERRORS * math.hypot(*errors)))
 
 
 CONDITIONS = (
     # A warmer GPU boosts less.
-    Condition("start temperature", "°C", "start", least=5.0),
+    Condition("start temperature", "°C", "gpu_temp_start_celsius", least=5.0),
     # What arithmetic bounds follows the SM clock, and decoding that of the memory.
     Condition("SM clock under load", "MHz", "clock", share=0.02),
     Condition("memory clock under load", "MHz", "memory_clock", share=0.02),
@@ -332,8 +340,7 @@ def mixed_machines(view: View) -> Iterator[Finding]:
         whole = bool(others) or view.reviewed.replicated or len(first) < 2
         if not whole or any(other != first for other in others):
             parts.append((place, "machine", sides))
-    if parts:
-        yield _told(view, MIXED, "error", "machine", parts, by_side=True)
+    yield from _told(view, MIXED, "error", "machine", parts)
     pooled = [{run.run_id: [run] for run in runs} for runs in view.counted.values()]
     yield from _unlike(view, MIXED, pooled)
 
@@ -342,27 +349,26 @@ def unequal_environments(view: View) -> Iterator[Finding]:
     """Comparisons that are not only between environments: what else differs, one finding per cause."""
     several = [place for place in _compared(view) if len(place) > 1]
     yield from _unlike(view, UNEQUAL, several)
-    table = view.once(conditions)
-    rows = {run.run_id: row for row, run in enumerate(view.happened)}
+    ids = [run.run_id for run in view.happened]
     for condition in CONDITIONS:
+        of_run = dict(zip(ids, columns(view)[condition.column], strict=True))
         cases: Differing = []
         for place in several:
-            known = {
-                side: [rows[run.run_id] for run in runs] for side, runs in place.items()
+            told = {
+                side: np.array([of_run[run.run_id] for run in runs])
+                for side, runs in place.items()
             }
-            values = {side: table[condition.column][at] for side, at in known.items()}
-            told = {side: has[~np.isnan(has)] for side, has in values.items()}
+            known = {side: has[~np.isnan(has)] for side, has in told.items()}
             if any(
-                condition.is_unlike(*pair) for pair in combinations(told.values(), 2)
+                condition.is_unlike(*two) for two in combinations(known.values(), 2)
             ):
-                sides = {
+                means = {
                     side: [f"{has.mean():.0f} {condition.unit} on average"]
-                    for side, has in told.items()
+                    for side, has in known.items()
                     if len(has)
                 }
-                cases.append((place, condition.what, sides))
-        if cases:
-            yield _told(view, UNEQUAL, "warning", condition.what, cases, by_side=True)
+                cases.append((place, condition.what, means))
+        yield from _told(view, UNEQUAL, "warning", condition.what, cases)
 
 
 def _compared(view: View) -> list[SideBySide]:
@@ -376,54 +382,52 @@ def _unlike(view: View, check: str, places: Iterable[SideBySide]) -> Iterator[Fi
     """A finding for each fact in which the groups of places differ."""
     seen: list[tuple[SideBySide, Groups]] = []
     for place in places:
-        read = {side: map(view.evidence.of, runs) for side, runs in place.items()}
-        groups: Groups = {
-            side: [Seen(run.stored.record, run.answer) for run in runs]
-            for side, runs in read.items()
+        groups = {
+            side: [Seen(run.record, view.evidence.of(run).answer) for run in runs]
+            for side, runs in place.items()
         }
         seen.append((place, groups))
     for fact in FACTS:
         severity = fact.pooled if check == MIXED else fact.compared
+        if severity is None or (
+            check == UNEQUAL and fact.of_build and view.campaign.published
+        ):
+            continue
         cases = [
             (place, name, sides)
-            for place, known in seen
-            if severity
-            for name, sides in fact.apart(known)
+            for place, groups in seen
+            for name, sides in fact.apart(groups)
         ]
-        if severity and cases:
-            is_of_sides = check == UNEQUAL
-            yield _told(view, check, severity, fact.what, cases, by_side=is_of_sides)
+        yield from _told(view, check, severity, fact.what, cases)
 
 
 def _told(
-    view: View,
-    check: str,
-    severity: Severity,
-    what: str,
-    cases: Differing,
-    *,
-    by_side: bool,
-) -> Finding:
-    """What differs in places, with its values: of all groups together, or of each."""
+    view: View, check: str, severity: Severity, what: str, cases: Differing
+) -> Iterator[Finding]:
+    """What differs in places, with its values: of all that is pooled together, or of each side; nothing where nothing
+    does."""
     cells: dict[Cell, None] = {}
     lines: dict[str, None] = {}
     for place, name, sides in cases:
         values = sorted(set().union(*sides.values()))
-        if by_side:
+        if check == UNEQUAL or what == "machine":
             values = [f"{few(sorted(has))} ({side})" for side, has in sides.items()]
         line = few(values)
         lines[line if name == what else f"{name} {line}"] = None
         cells |= {place[side][0].record.cell: None for side in sides}
+    if not cases:
+        return
     first, *others = lines
     words = f"{what}: {first}" + f", and {len(others)} more differ" * bool(others)
-    evidence: dict[str, Any] = {"what": what, "values": [first, *others]}
-    text = f"More than the environment differs in {in_words(cells)}: {words}."
+    text, runs = f"More than the environment differs in {in_words(cells)}: {words}.", []
     if check == MIXED:
         text = (
             f"Runs of {in_words(cells)} are averaged although they differ in {words}."
         )
-        evidence["runs"] = [run for cell in cells for run in ids(view.counted[cell])]
-    return view.finding(check, severity, text, cells=cells, **evidence)
+        runs = list(chain(*(view.counted[cell] for cell in cells)))
+    yield view.finding(
+        check, severity, text, cells=cells, runs=runs, what=what, values=[*lines]
+    )
 
 
 def few(values: Sequence[str]) -> str:
@@ -440,7 +444,7 @@ CHECKS = (
         ("error", "warning", "info"),
         mixed_machines,
         remedy="Quarantine the runs that are not as planned, and re-run them; or name them apart.",
-        imported=NAME_APART,
+        imported="Name the runs apart by what differs when you import them, or leave some out (sparkpub quarantine).",
     ),
     Check(
         UNEQUAL,
@@ -448,6 +452,6 @@ CHECKS = (
         ("error", "warning"),
         unequal_environments,
         remedy="Make the environments alike, and re-run; or say of the comparison that it includes the difference.",
-        imported=NAME_ALL,
+        imported="Name the environments by all that differs, and read the comparison as of all of it.",
     ),
 )

@@ -1,6 +1,6 @@
 """What a check is: a named question, what answers it, and what can be done about what it finds."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal, NamedTuple
@@ -17,8 +17,6 @@ ASK = (
     "Ask whoever published it, leave the runs out (sparkpub quarantine), or say in campaign.json why they stand "
     "(acknowledged:)."
 )
-NAME_APART = "Name the runs apart by what differs when you import them, or leave some out (sparkpub quarantine)."
-NAME_ALL = "Name the environments by all that differs, and read the comparison as of all of it."
 """What can be done about results that others measured, and nobody can measure again."""
 Problems = Callable[[View, Stored], Iterable[str]]
 """What is wrong with a run, each thing in words; a text may be empty where there is no more to say than that it is."""
@@ -35,23 +33,21 @@ class Asked(NamedTuple):
     severity: Severity = "warning"
     remedy: str = ""
     """Where it is not that of the check."""
-    about: Mapping[str, str] = {}
-    """Evidence of what it is about, where a check asks several things of one severity."""
+    metric: str | None = None
+    """What it is about, where that is one metric."""
+    takes_out: bool = False
+    """Whether a run with a problem did not happen, so that nothing else is asked of it."""
 
 
 def each(
     problems: Problems,
     among: Callable[[View], Iterable[Stored]] = attrgetter("happened"),
 ) -> Cases:
-    """The runs in which something is wrong, of those that happened or of others."""
+    """The runs in which something is wrong, of those that happened or of others, with up to three things each."""
 
     def cases(view: View) -> list[Case]:
-        found: list[Case] = []
-        for run in among(view):
-            told = list(problems(view, run))
-            if told:
-                found.append((run, "; ".join(filter(None, told))))
-        return found
+        found = ((run, list(problems(view, run))) for run in among(view))
+        return [(run, "; ".join(filter(None, told[:3]))) for run, told in found if told]
 
     return cases
 
@@ -77,8 +73,6 @@ class Check:
     """The same of results that others measured, where the remedy is to measure again."""
     worst_only: bool = False
     """Whether it asks nothing more of a run in which it found something that is no note."""
-    asked_later: tuple[Asked, ...] = ()
-    """What a check of kind `happened` asks of the runs that did: that takes none of them out."""
 
     @property
     def severities(self) -> tuple[Severity, ...]:
@@ -87,15 +81,17 @@ class Check:
         return tuple(severity for severity in SEVERITIES if severity in can)
 
     def run(self, view: View) -> Iterator[Finding]:
-        """The findings of one campaign."""
+        """The findings of one campaign, of runs that happened."""
         if self.judge is not None:
             yield from self.judge(view)
-        yield from self.ask(view, self.asked)
+        yield from self.ask(view, takes_out=False)
 
-    def ask(self, view: View, questions: Iterable[Asked]) -> Iterator[Finding]:
-        """A finding for each thing that is wrong with runs."""
+    def ask(self, view: View, *, takes_out: bool) -> Iterator[Finding]:
+        """A finding for each thing that is wrong with runs, of what takes them out or of the rest."""
         told: set[str] = set()
-        for one in questions:
+        for one in self.asked:
+            if one.takes_out is not takes_out:
+                continue
             cases = [case for case in one.cases(view) if case[0].run_id not in told]
             if self.worst_only and one.severity != "info":
                 told |= {run.run_id for run, _ in cases}
@@ -105,5 +101,5 @@ class Check:
                 f"{{}} {one.happened}",
                 cases,
                 remedy=one.remedy,
-                **one.about,
+                metrics=[one.metric] if one.metric else (),
             )

@@ -2,218 +2,87 @@
 telemetry is its own and whole. Events that were noted meanwhile count beside the samples."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
 from sparkpub.plan.matrix import START_CELSIUS
-from sparkpub.plan.requested import is_of_running_server
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import telemetry
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import ASK, Asked, Check, each
-from sparkpub.review.checks.evidence import measured_phase, while_measuring
+from sparkpub.review.checks.check import ASK, Asked, Check, Problems, each
 from sparkpub.review.checks.finding import Threshold
-from sparkpub.review.checks.rules import Breaks, FiguresOfRuns, Rule, limit_of
+from sparkpub.review.checks.rules import Breaks, Rule
+from sparkpub.review.checks.sensors import (
+    HELD_CLOCK_SHARE,
+    POWER_CAP,
+    measured_phase,
+)
 from sparkpub.review.checks.view import View, is_planned
-from sparkpub.review.physics import machine_of
 from sparkpub.review.statistics.estimate import Floats
 
 START_TEMPERATURE_CELSIUS = Threshold(
-    "start temperature celsius",
     START_CELSIUS,
     "Maximum start temperature in the methodology, used for runs without a recorded gate.",
 )
 WAITED_PERCENT = Threshold(
-    "waited percent",
     20.0,
     "Share of the measured time in which some process waited for disk or memory, by the kernel's pressure stall "
     "information, from which something else was at work. In real runs it was 7 at most.",
 )
 TENANT_LOAD_PERCENT = Threshold(
-    "tenant load percent",
     10.0,
     "GPU utilisation before a run from which another process uses it.",
 )
 SLOW_CLOCK_SHARE = Threshold(
-    "slow clock share",
     0.5,
     "Below this share of the maximum SM clock under load, the clock counts as stuck. A DGX Spark whose power "
     "negotiation failed runs at 500 to 850 MHz instead of about 2,400 MHz.",
 )
-HELD_CLOCK_SHARE = Threshold(
-    "held clock share",
-    0.7,
-    "Below this share of the maximum SM clock under load, something holds the clock down: heat where the GPU is at its "
-    "slowdown temperature, whatever its driver says (a DGX Spark at 92 °C had 850 MHz), else a lock where neither "
-    "power nor heat does. In real runs at less than full power it was 0.98 at least.",
-)
 THROTTLED_SHARE = Threshold(
-    "throttled share",
     0.01,
     "Share of samples under load with a thermal or hardware slowdown from which a run counts as throttled.",
 )
 TELEMETRY_GAP_INTERVALS = Threshold(
-    "telemetry gap intervals",
     5.0,
     "A gap is longer than so many intervals, and than two seconds: sensors can answer late under load.",
 )
 LEAK_GIB = Threshold(
-    "leak gib",
     telemetry.LEAK_GIB,
     "GiB from which memory that grows steadily leaks: an idle machine moves by less.",
 )
 REST_PERCENT = Threshold(
-    "rest percent",
     5.0,
     "Highest utilisation of the GPU in a measured phase below which it did not serve this run: a desktop needs this "
     "much.",
 )
 
-POWER_CAP = 0x4
-"""NVML's bit for a clock held by the power limit, which is how a GPU is built to run."""
-_SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
 STEADY = 0.125
 """Least share of the whole growth from each quarter of a phase to the next; a straight line has a third."""
 LEAK_SECONDS = 60.0
 """Garbage is collected more often than once a minute."""
-CLOCK, LOAD = "gpu_clock_sm_mhz", "gpu_utilization_percent"
 GAP_SECONDS = 2.0
-LOAD_SAMPLES = 5
-"""Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
-
-
-# -- what sensors say --------------------------------------------------------------------------------------------
-
-
-def conditions(view: View) -> FiguresOfRuns:
-    """What the record and the samples of each run say of its conditions."""
-    recorded = [(run, _recorded(run)) for run in view.happened]
-    return FiguresOfRuns([told | _sensed(view, run, told) for run, told in recorded])
-
-
-def _recorded(stored: Stored) -> dict[str, float | None]:
-    record, machine = stored.record, stored.record.machine
-    is_served = "server" in record.observed.settings or is_of_running_server(record)
-    usual = getattr(machine_of(record), "slowdown_celsius", None)
-    return {
-        "start": record.value("gpu_temp_start_celsius"),
-        "has_gate": any("temp" in gate.name for gate in record.gates),
-        "limit_W": limit_of(record, "power_limit_watt"),
-        "default_W": limit_of(record, "power_default_watt"),
-        # What the matrix set, else what the GPU can do.
-        "highest": machine.clocks_locked_mhz or limit_of(record, "clock_max_sm_mhz"),
-        "slowdown": machine.gpu_slowdown_celsius or usual,
-        "clock": record.value("gpu_clock_sm_mean_mhz"),
-        # Nothing of its own was on the GPU before: no server of several runs, nor one that an import measured.
-        "begins_alone": is_planned(record) and not is_served,
-    }
-
-
-def _sensed(
-    view: View, stored: Stored, recorded: Mapping[str, float | None]
-) -> dict[str, float | None]:
-    record, matrix = stored.record, view.campaign.matrix
-    samples = view.evidence.of(stored).samples
-    if samples is None:
-        return {}
-    busy = samples.under_load
-    reasons = samples.known("gpu_throttle_reasons", busy).astype(np.int64)
-    slowdown, highest = recorded["slowdown"] or np.nan, recorded["highest"] or np.nan
-    celsius, clocks = samples.columns["gpu_temp_celsius"], samples.columns[CLOCK]
-    hot = busy & (celsius >= slowdown) & (clocks < HELD_CLOCK_SHARE * highest)
-    interval = samples.interval if matrix is None else matrix.telemetry.interval
-    moments = [*(samples.times.tolist() or [0.0]), record.duration_seconds or 0.0]
-    gap, at = max((then - one, one) for one, then in pairwise(moments))
-
-    def waited(column: str) -> float | None:
-        return _over(while_measuring(record, samples, column))
-
-    told = {
-        "slowed": _over(reasons & _SLOWDOWN > 0),
-        "held": _over(reasons & (_SLOWDOWN | POWER_CAP) > 0),
-        "hot": hot.sum() / max(1, busy.sum()),
-        "hot_clock": _over(clocks[hot], np.median),
-        "hottest": celsius[hot].max(initial=0),
-        "clock": samples.clock(CLOCK) or recorded["clock"],
-        "memory_clock": samples.clock("gpu_clock_mem_mhz"),
-        "others": samples.known("gpu_foreign_processes").max(initial=0),
-        "waited_for_disk": waited("pressure_io_some_percent"),
-        "waited_for_memory": waited("pressure_memory_some_percent"),
-        "busy_before": _over(samples.known(LOAD, samples.times < 0), np.median),
-        "gap": gap,
-        "gap_at": at,
-        "interval": interval,
-        "allowed_gap": max(TELEMETRY_GAP_INTERVALS * interval, GAP_SECONDS),
-    }
-    phase = measured_phase(record)
-    if phase is not None and len(samples.times):
-        within = samples.within(phase)
-        load = samples.known(LOAD, within)
-        is_long = phase.end_seconds - phase.start_seconds > 2 * samples.interval
-        told["samples_within"] = within.sum() if is_long else None
-        told["most_load"] = load.max() if len(load) >= LOAD_SAMPLES else None
-    return told
-
-
-def _over(values: Any, of: Callable[..., Any] = np.mean) -> float | None:
-    return float(of(values)) if len(values) else None
 
 
 # -- what was noted meanwhile ------------------------------------------------------------------------------------
 
 
-def _events(stored: Stored, *kinds: str) -> list[str]:
-    return [event.text for event in stored.record.events if event.kind in kinds]
+def _noted(*kinds: str, gates: str | None = None) -> Problems:
+    """Events of these kinds, and gates of these names that let the run start although their condition was not met. A
+    clock that the power limit holds is as it should be."""
 
+    def problems(_view: View, stored: Stored) -> Iterator[str]:
+        for gate in stored.record.gates:
+            if gates and gate.met is False and re.search(gates, gate.name):
+                read = f" and read {gate.readings[-1].value}" if gate.readings else ""
+                name = gate.name.replace("_", " ")
+                yield f"{name} wanted {gate.wanted} {gate.unit}".strip() + read
+        for event in stored.record.events:
+            if event.kind in kinds and event.text != telemetry.THROTTLES[POWER_CAP]:
+                yield event.text
 
-def _first_of(texts: Sequence[str], what: str) -> Sequence[str]:
-    """One line for several of a kind."""
-    if len(texts) < 2:
-        return texts
-    return [f"{len(texts)} {what}, the first: {texts[0]}"]
-
-
-def _unmet(stored: Stored, *words: str) -> Iterator[str]:
-    """Gates of those names that let the run start although their condition was not met, with the last reading."""
-    for gate in stored.record.gates:
-        if gate.met is False and any(word in gate.name for word in words):
-            read = f" and read {gate.readings[-1].value}" if gate.readings else ""
-            name = gate.name.replace("_", " ")
-            yield f"{name} wanted {gate.wanted} {gate.unit}".strip() + read
-
-
-def _hot_gate(_view: View, stored: Stored) -> Iterator[str]:
-    yield from _unmet(stored, "temp")
-
-
-def _throttled(_view: View, stored: Stored) -> Iterator[str]:
-    """What was noted of heat or hardware that slowed a run; a clock that the power limit holds is as it should be."""
-    harmless = {telemetry.THROTTLES[POWER_CAP]}
-    noted = _events(stored, "throttle")
-    yield from [text for text in noted if set(text.split(", ")) != harmless][:1]
-
-
-def _stuck(_view: View, stored: Stored) -> Iterator[str]:
-    yield from _events(stored, "slow-clock")[:1]
-
-
-def _company(_view: View, stored: Stored) -> Iterator[str]:
-    yield from _unmet(stored, "exclusive", "cpu", "memory")
-    yield from _events(stored, "foreign-process")
-
-
-def _complaints(_view: View, stored: Stored) -> Iterator[str]:
-    """The first message of kernel, driver or container engine, and how many there are."""
-    events = _events(stored, "xid", "oom", "kernel", "memory-floor")
-    container = stored.record.container
-    if container is not None and container.oom_killed:
-        events.append("the engine reports that it was killed for lack of memory")
-    yield from _first_of(events, "messages")
+    return problems
 
 
 # -- what the engine said ----------------------------------------------------------------------------------------
@@ -222,73 +91,34 @@ def _complaints(_view: View, stored: Stored) -> Iterator[str]:
 def _nonsense(_view: View, stored: Stored) -> Iterator[str]:
     """What is wrong with the answers that a run of trained weights kept. What we measure ourselves is not timed after
     such an answer; what others measured may keep one beside its results."""
-    for note in _events(stored, "note"):
-        if note.startswith(ANSWERED) and not stored.record.requested.random_weights:
-            problem = pages.nonsense(note.removeprefix(ANSWERED))
+    for note in stored.record.events:
+        is_answer = note.kind == "note" and note.text.startswith(ANSWERED)
+        if is_answer and not stored.record.requested.random_weights:
+            problem = pages.nonsense(note.text.removeprefix(ANSWERED))
             yield from filter(None, [problem])
 
 
-class Trouble(NamedTuple):
-    """What an engine warns of that changes the figures of a run, and what to do about it."""
-
-    said: re.Pattern[str]
-    happened: str
-    remedy: str
-    is_of_all: bool = False
-    """Whether what is said before the measurement, or in a log that does not say when that was, is true of it, too."""
-
-
-TROUBLES = (
-    Trouble(
-        re.compile(r"preempt|recomput|evict|in the KV cache|pool is full", re.I),
-        "took requests out of its batch, to compute them again later",
-        "Send fewer requests at once, or give the KV cache more memory, and re-run.",
-    ),
-    Trouble(
-        re.compile(r"fall(?:s|ing)?[ -]?back|fell back|sub-?optimal|degrade", re.I),
-        "used slower code than it could",
-        "Install what the engine lacks, or choose another kernel, and re-run.",
-    ),
-    Trouble(
-        re.compile(r"truncat|context shift", re.I),
-        "cut prompts short, or forgot their beginning, to fit them into its context",
-        "Give each request a longer context (`-c`, `num_ctx`, `--context-length`), and re-run.",
-        is_of_all=True,
-    ),
-    Trouble(
-        re.compile(r"no usable GPU|layers on the GPU", re.I),
-        "computed the model, or a part of it, on the processor",
-        "Install a build for the GPU, or let all layers fit into its memory, and re-run.",
-        is_of_all=True,
-    ),
-    Trouble(
-        re.compile(r"compil|autotun", re.I),
-        "compiled kernels, which the requests waited for",
-        "Warm up with the same lengths and the same number of requests, and re-run.",
-    ),
+_TROUBLE = re.compile(
+    r"preempt|recomput|evict|in the KV cache|pool is full"
+    r"|fall(?:s|ing)?[ -]?back|fell back|sub-?optimal|degrade|compil|autotun",
+    re.I,
 )
-"""Of the warnings of real engines, those that a reader has to know. Others say what a client or a server would have
-liked better: samplers, limits of open files, lengths of prompts."""
-ERRORS = Trouble(
-    re.compile(""), "reported errors", "Read the log around the error, and re-run."
+"""What engines warn of that changes the figures of a run, if it comes while that is measured: requests that were taken
+out of the batch, slower code, code that was not ready. Others say what a client or a server would have liked better:
+samplers, limits of open files, lengths of prompts."""
+_DOES_NOT_FIT = re.compile(
+    r"truncat|context shift|no usable GPU|layers on the GPU", re.I
 )
+"""The same, whenever it is said: prompts that were cut short, and layers that the processor computed."""
 
 
-def _of_engine(trouble: Trouble) -> Asked:
-    """Whether an engine warned of this, and of nothing that is told before it."""
-
-    def problems(view: View, stored: Stored) -> Iterable[str]:
-        answer, said = view.evidence.of(stored).answer, []
-        for text, measured, is_error in answer.warnings if answer else ():
-            known = (*TROUBLES, *[ERRORS] * is_error)
-            first = next((one for one in known if one.said.search(text)), None)
-            if first is trouble and (measured or trouble.is_of_all):
-                said.append(text)
-        return _first_of(said, "warnings")
-
-    happened = f"ran on an engine that {trouble.happened}"
-    happened += "" if trouble.is_of_all else ", while it was measured"
-    return Asked(happened, each(problems), remedy=trouble.remedy)
+def _trouble(view: View, stored: Stored) -> Iterator[str]:
+    """What an engine warned of that a reader has to know."""
+    answer = view.evidence.of(stored).answer
+    for text, measured, is_error in answer.warnings if answer else ():
+        is_bad = measured and (is_error or _TROUBLE.search(text))
+        if is_bad or _DOES_NOT_FIT.search(text):
+            yield text
 
 
 # -- memory that grows -------------------------------------------------------------------------------------------
@@ -307,7 +137,7 @@ def _leaks(view: View, stored: Stored) -> Iterator[str]:
     Loading a model and warming up may well take more and more memory: where nothing says when the measurement began,
     the samples say nothing either. Neither do imported ones, of a machine of which nobody knows what else ran there.
     """
-    noted = _events(stored, "leak")
+    noted = [event.text for event in stored.record.events if event.kind == "leak"]
     yield from noted
     samples, phase = view.evidence.of(stored).samples, measured_phase(stored.record)
     if noted or not samples or phase is None or not is_planned(stored.record):
@@ -339,7 +169,6 @@ def growth(times: Floats, gib: Floats) -> str | None:
     return f"grew steadily by {total:.2f} GiB in {span:.0f} s, {rate:.2f} GiB/min"
 
 
-of_conditions = partial(Breaks, of=conditions)
 CHECKS = (
     Check(
         "thermal-gate",
@@ -348,13 +177,13 @@ CHECKS = (
         asked=(
             Asked(
                 "started hot",
-                of_conditions(
+                Breaks(
                     Rule(
-                        f"start <= {START_TEMPERATURE_CELSIUS}",
+                        f"gpu_temp_start_celsius <= {START_TEMPERATURE_CELSIUS}",
                         "the GPU had {left:.0f} °C, and {right:g} °C is the limit",
                         where="has_gate == 0",
                     ),
-                    also=_hot_gate,
+                    also=_noted(gates="temp"),
                 ),
             ),
         ),
@@ -368,7 +197,7 @@ CHECKS = (
         asked=(
             Asked(
                 "ran under a lower power limit than the GPU is built for",
-                of_conditions(
+                Breaks(
                     Rule(
                         "limit_W >= 0.99 * default_W",
                         "{left:g} W of {default_W:g} W",
@@ -379,7 +208,7 @@ CHECKS = (
             ),
             Asked(
                 "ran with a GPU slowed by heat or hardware",
-                of_conditions(
+                Breaks(
                     Rule(
                         f"100 * slowed <= 100 * {THROTTLED_SHARE}",
                         "{left:.0f} % of the samples under load",
@@ -389,7 +218,7 @@ CHECKS = (
                         "{hot_clock:.0f} of {highest:.0f} MHz at {hottest:.0f} °C, and {slowdown:.0f} °C is where it "
                         "slows down",
                     ),
-                    also=_throttled,
+                    also=_noted("throttle"),
                 ),
             ),
         ),
@@ -403,14 +232,14 @@ CHECKS = (
         asked=(
             Asked(
                 "ran with a slow clock",
-                of_conditions(
+                Breaks(
                     Rule(
                         f"clock >= where(held == 0, {HELD_CLOCK_SHARE}, {SLOW_CLOCK_SHARE}) * highest",
                         "{left:.0f} MHz under load, of {highest:.0f} MHz",
                         # Heat is told as such.
                         where=f"known(hot, 0) <= {THROTTLED_SHARE}",
                     ),
-                    also=_stuck,
+                    also=_noted("slow-clock"),
                 ),
             ),
         ),
@@ -424,7 +253,7 @@ CHECKS = (
         asked=(
             Asked(
                 "shared the machine",
-                of_conditions(
+                Breaks(
                     Rule(
                         "others <= 0",
                         "up to {left:g} processes of others were on the GPU",
@@ -442,7 +271,7 @@ CHECKS = (
                         "the GPU was {left:.0f} % busy before it",
                         where="begins_alone",
                     ),
-                    also=_company,
+                    also=_noted("foreign-process", gates="exclusive|cpu|memory"),
                 ),
             ),
         ),
@@ -463,7 +292,13 @@ CHECKS = (
         asked=(
             Asked(
                 "ran while the kernel or the driver reported problems",
-                each(_complaints),
+                Breaks(
+                    Rule(
+                        "killed <= 0",
+                        "the engine reports that it was killed for lack of memory",
+                    ),
+                    also=_noted("xid", "oom", "kernel", "memory-floor"),
+                ),
             ),
         ),
         remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
@@ -476,9 +311,9 @@ CHECKS = (
         asked=(
             Asked(
                 "had gaps in the telemetry, so peaks may be missing",
-                of_conditions(
+                Breaks(
                     Rule(
-                        "gap <= allowed_gap",
+                        f"gap <= fmax({TELEMETRY_GAP_INTERVALS} * interval, {GAP_SECONDS})",
                         "{left:.1f} s from second {gap_at:.0f} on, with one sample every {interval:g} s requested",
                     )
                 ),
@@ -493,7 +328,7 @@ CHECKS = (
         asked=(
             Asked(
                 "had telemetry that cannot belong to the run",
-                of_conditions(
+                Breaks(
                     Rule(
                         "samples_within >= 1",
                         "no sample lies within the measured phase",
@@ -524,7 +359,14 @@ CHECKS = (
         "engine-warning",
         "Did the engine work undisturbed while it was measured?",
         kind="evidence",
-        asked=tuple(map(_of_engine, (*TROUBLES, ERRORS))),
+        asked=(
+            Asked(
+                "ran on an engine that warned of slower work, or of less",
+                each(_trouble),
+            ),
+        ),
+        remedy="Read the warning in the log. Fewer requests, more KV cache, a longer context, all layers on the GPU or "
+        "a longer warm-up mend most of them; then re-run.",
         imported=ASK,
     ),
 )

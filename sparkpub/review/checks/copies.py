@@ -2,12 +2,10 @@
 GPU or one host."""
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import pairwise
 from operator import itemgetter
-from pathlib import Path
 
 from sparkpub.record.metrics import TIMED_UNITS
 from sparkpub.record.record import Record
@@ -17,11 +15,10 @@ from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Threshold
 from sparkpub.review.checks.rules import CLOCK_SECONDS, seconds_on_the_clock
-from sparkpub.review.checks.view import View, label
+from sparkpub.review.checks.view import is_planned, label
 from sparkpub.review.grouping import grouped
 
 LOG_BYTES = Threshold(
-    "copied log bytes",
     2048,
     "From this size on, a log contains times and addresses that differ between runs. Shorter logs can be equal.",
 )
@@ -29,21 +26,80 @@ EXACT_DIGITS = 5
 """Digits behind the third, over all figures of a run that come from a clock, from which two runs do not agree in all of
 them by chance. The first three are alike in most runs of a cell."""
 _OWN_TO_A_RUN = frozenset({"report", "requests", "iterations", "telemetry"})
-Recorded = list[tuple[Stored, tuple[tuple[str, str], ...]]]
-"""Runs, each with what no other run can share: in words, with a digest of it."""
 Clash = tuple[Stored, Stored, str]
 """A run, a later one, and what is wrong with the two."""
 
 
-def recorded(view: View) -> Recorded:
-    """What each run has for itself. It is kept of a campaign until all others were read."""
-    return [(run, tuple(_marks(run.record))) for run in view.happened]
+def dependent(runs: Sequence[Stored]) -> Iterator[Finding]:
+    """Copies of runs, and runs beside which another one ran: one finding on the later ones for each two campaigns, and
+    within a campaign on both."""
+    for check, clashes, what in (
+        (
+            "copied-evidence",
+            _copies(runs),
+            "Copied from {}, so that they replicate nothing",
+        ),
+        (
+            "time-consistency",
+            _at_once(runs),
+            "Beside runs of {} on one GPU or host, so that each slowed the other down",
+        ),
+    ):
+        for (first, second), found in grouped(clashes, _campaigns).items():
+            later = {run.run_id: run for _, run, _ in found}
+            _, example, detail = found[0]
+            text = (
+                f"{what.format(first)}: {counted(len(later), 'run')} of {second}. For example {example.run_id}: "
+                f"{detail}."
+            )
+            if first == second:
+                later = {run.run_id: run for *both, _ in found for run in both}
+            cells = dict.fromkeys(label(run.record.cell) for run in later.values())
+            evidence = {"cells": [*cells], "runs": [*later]}
+            yield Finding(check, "error", second, None, None, text, evidence)
+
+
+def _campaigns(clash: Clash) -> tuple[str, str]:
+    one, other, _ = clash
+    return one.record.campaign, other.record.campaign
+
+
+def _copies(runs: Sequence[Stored]) -> Iterator[Clash]:
+    """Runs that share what no two do. The copy is what came to this branch of git later, if git knows it."""
+    marks = ((mark, run) for run in runs for mark in _marks(run.record))
+    shared = [
+        found for found in grouped(marks, itemgetter(0)).values() if len(found) > 1
+    ]
+    folders = {run.path.parent.parent for found in shared for _, run in found}
+    known = {folder: committed.arrivals(folder) for folder in folders}
+
+    def arrived(run: Stored) -> float:
+        """When its record came to the branch at hand, as a number; infinite where no commit has it."""
+        folder = run.path.parent.parent
+        return known[folder].get(run.path.relative_to(folder).as_posix(), math.inf)
+
+    told: set[str] = set()
+    for found in shared:
+        alike = sorted(
+            (run for _, run in found),
+            key=lambda run: (arrived(run), run.record.started.value),
+        )
+        (what, _), _ = found[0]
+        for one, other in pairwise(alike):
+            if other.run_id in told:
+                continue
+            told.add(other.run_id)
+            detail = f"it shares {what} with {one.run_id}"
+            is_known = arrived(one) < arrived(other)
+            if one.record.campaign != other.record.campaign and not is_known:
+                detail += ", and git does not know which of them came first"
+            yield one, other, detail
 
 
 def _marks(record: Record) -> Iterator[tuple[str, str]]:
     """What no two runs share, in words, with a digest of it. The first that matches is reported."""
-    is_own = record.plan.order != "as-published"  # a published file may hold many runs
-    for item in record.evidence if is_own else ():
+    # A published file may hold many runs.
+    for item in record.evidence if is_planned(record) else ():
         is_long = item.role == "log" and item.bytes >= LOG_BYTES
         if is_long or item.role in _OWN_TO_A_RUN:
             yield f"their {item.role}", item.sha256
@@ -58,86 +114,30 @@ def _marks(record: Record) -> Iterator[tuple[str, str]]:
         yield "all their figures", repr(figures)
 
 
-def dependent(kept: Recorded) -> Iterator[Finding]:
-    """Copies of runs, and runs beside which another one ran: one finding on the later ones for each two campaigns."""
-    what = "Copied from {}, so that they replicate nothing"
-    yield from _findings("copied-evidence", _copies(kept), what)
-    what = "Beside runs of {} on one GPU or host, so that each slowed the other down"
-    clashes = _at_once(run for run, _ in kept)
-    yield from _findings("time-consistency", clashes, what)
-
-
-def _copies(kept: Recorded) -> Iterator[Clash]:
-    """Runs that share what no two do. The copy is what came to this branch of git later, if git knows it."""
-    marks = ((mark, run) for run, marks in kept for mark in marks)
-    known: dict[Path, Mapping[str, int]] = {}
-
-    def arrived(run: Stored) -> float:
-        """When its record came to the branch at hand, as a number; infinite where no commit has it."""
-        folder = run.path.parent.parent
-        if folder not in known:
-            known[folder] = committed.arrivals(folder)
-        return known[folder].get(run.path.relative_to(folder).as_posix(), math.inf)
-
-    told: set[str] = set()
-    for (what, _), shared in grouped(marks, itemgetter(0)).items():
-        runs = [run for _, run in shared]
-        if len(runs) > 1:
-            runs.sort(key=lambda run: (arrived(run), run.record.started.value))
-        for one, other in pairwise(runs):
-            if other.run_id in told:
-                continue
-            told.add(other.run_id)
-            detail = f"it shares {what} with {one.run_id}"
-            is_known = arrived(one) < arrived(other)
-            if one.record.campaign != other.record.campaign and not is_known:
-                detail += ", and git does not know which of them came first"
-            yield one, other, detail
-
-
 def _at_once(runs: Iterable[Stored]) -> Iterator[Clash]:
     """Runs that began before another one on the same GPU was over. In a zone that nobody knows, only runs of one
     campaign are compared."""
-    sharing: dict[tuple[object, ...], list[tuple[datetime, datetime, Stored]]]
-    sharing = defaultdict(list)
-    for run in runs:
-        machine, started = run.record.machine, run.record.started
-        zone = started.zone if started.zone == "utc" else run.record.campaign
-        gpus = tuple(gpu.id for gpu in machine.gpus)
-        lasted = seconds_on_the_clock(run.record)
-        if lasted is None:
-            lasted = run.record.duration_seconds
-        if machine.id is not None and lasted is not None:
-            began = datetime.fromisoformat(started.value)
-            ended = began + timedelta(seconds=lasted)
-            sharing[zone, machine.id, gpus].append((began, ended, run))
-    for alike in sharing.values():
-        (_, over, last), *later = sorted(alike, key=itemgetter(0))
-        for began, ended, run in later:
-            early = (over - began).total_seconds()
-            if early > CLOCK_SECONDS:
+    for alike in grouped(runs, _place).values():
+        over, last = 0.0, alike[0]
+        for run in sorted(alike, key=_began):
+            lasted = seconds_on_the_clock(run.record) or run.record.duration_seconds
+            early = over - _began(run)
+            if early > CLOCK_SECONDS and run.record.machine.id is not None:
                 detail = f"it started {early:.0f} s before {last.run_id} was over"
                 yield last, run, detail
-            if ended > over:
-                over, last = ended, run
+            if _began(run) + (lasted or 0.0) > over:
+                over, last = _began(run) + (lasted or 0.0), run
 
 
-def _findings(check: str, clashes: Iterable[Clash], what: str) -> Iterator[Finding]:
-    """One finding for each two campaigns, or for one, with the later runs; within a campaign with those before them,
-    too. `what` is said of them, and of the other campaign."""
-    pairs = grouped(
-        clashes, lambda clash: (clash[0].record.campaign, clash[1].record.campaign)
-    )
-    for (first, second), found in pairs.items():
-        _, example, detail = found[0]
-        runs = {run.run_id: run for _, run, _ in found}
-        number = counted(len(runs), "run")
-        text = f"{what.format(first)}: {number} of {second}. For example {example.run_id}: {detail}."
-        if first == second:
-            runs = {run.run_id: run for *both, _ in found for run in both}
-        cells = dict.fromkeys(label(run.record.cell) for run in runs.values())
-        evidence = {"cells": list(cells), "runs": list(runs)}
-        yield Finding(check, "error", second, None, None, text, evidence)
+def _place(run: Stored) -> tuple[object, ...]:
+    """The GPU on which a run ran, and the clock by which it did."""
+    machine, zone = run.record.machine, run.record.started.zone
+    gpus = tuple(gpu.id for gpu in machine.gpus)
+    return zone if zone == "utc" else run.record.campaign, machine.id, gpus
+
+
+def _began(run: Stored) -> float:
+    return datetime.fromisoformat(run.record.started.value).timestamp()
 
 
 CHECKS = (

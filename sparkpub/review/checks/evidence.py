@@ -9,23 +9,16 @@ from functools import cached_property
 from statistics import median
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import WORKLOADS, command, llama_benchy, parser_of
 from sparkpub.plan.workloads.base import MEASURING, Answer
 from sparkpub.plan.workloads.vllm_bench import CLIENT_BEGINS
-from sparkpub.record import outside, telemetry
-from sparkpub.record.record import Evidence, Phase, Record
+from sparkpub.record import outside
+from sparkpub.record.record import Evidence
 from sparkpub.record.store import EVIDENCE_CAP, Stored
-from sparkpub.record.telemetry import Telemetry
-from sparkpub.review.statistics.estimate import Floats
-
-Marked = NDArray[np.bool_]
-"""Which of a run's samples are meant."""
-LOAD_PERCENT = telemetry.LOAD_PERCENT
-"""GPU utilisation from which a sample counts as under load."""
+from sparkpub.review.checks import sensors
+from sparkpub.review.checks.sensors import Samples
 
 WARNING_LETTERS = 100
 """Of a warning's first sentence that are kept."""
@@ -51,7 +44,6 @@ _QUIET = re.compile(
 _LAYERS = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
 """How much of a model llama.cpp, and what is made of it, has on the GPU."""
 _CHANGING = re.compile(r"/\S+|\d[\d.,:]*")
-_SLOWING = sum(telemetry.THROTTLES)
 _MOST_BYTES = 4 * EVIDENCE_CAP
 """A larger file cannot be the one that was recorded: what is kept is capped."""
 
@@ -89,61 +81,6 @@ class Reread(Answer):
         return None if found is None else found.value
 
 
-COLUMNS = (
-    "elapsed_seconds",
-    "gpu_utilization_percent",
-    "gpu_clock_sm_mhz",
-    "gpu_temp_celsius",
-    "gpu_clock_mem_mhz",
-    "gpu_throttle_reasons",
-    "gpu_foreign_processes",
-    "gpu_memory_used_gib",
-    "gpu_power_watt",
-    "mem_available_gib",
-    "processes_pss_gib",
-    "pressure_io_some_percent",
-    "pressure_memory_some_percent",
-)
-"""The columns of a run's telemetry that checks read."""
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """A run's telemetry: of each column a number per sample, NaN where the sensor gave nothing."""
-
-    columns: Mapping[str, Floats]
-
-    @property
-    def times(self) -> Floats:
-        """Seconds since the launch of the run; below zero before it."""
-        return self.columns["elapsed_seconds"]
-
-    @property
-    def under_load(self) -> Marked:
-        """The samples in which the GPU was busy."""
-        return self.columns["gpu_utilization_percent"] >= LOAD_PERCENT
-
-    @property
-    def interval(self) -> float:
-        """The usual time between two samples; 0 where there are fewer."""
-        gaps = np.diff(self.times)
-        return float(np.median(gaps)) if len(gaps) else 0.0
-
-    def within(self, phase: Phase) -> Marked:
-        """The samples of a phase, both of its ends included."""
-        return (self.times >= phase.start_seconds) & (self.times <= phase.end_seconds)
-
-    def known(self, column: str, places: Marked | slice = slice(None)) -> Floats:
-        """The values of a column, or of some of its samples, that the sensor gave."""
-        values = self.columns[column][places]
-        return values[~np.isnan(values)]
-
-    def clock(self, column: str) -> float | None:
-        """The usual clock under load in MHz; None where no sample shows it."""
-        clocks = self.known(column, self.under_load).tolist()
-        return median(clocks) if clocks else None
-
-
 @dataclass(frozen=True)
 class Examined:
     """The evidence of one run: sums by file name, the parser's answer and the samples; None where there is none."""
@@ -162,8 +99,7 @@ class Examined:
             content = _content(self.stored, item)
         except (OSError, outside.UnfitError):
             return None
-        table = telemetry.parse(content.decode("utf-8", errors="replace"))
-        return Samples(_columns(table))
+        return sensors.read(content.decode("utf-8", errors="replace"))
 
 
 class EvidenceReader:
@@ -271,36 +207,3 @@ def _repeated(samples: Mapping[str, Sequence[float]]) -> tuple[float, ...]:
         elif is_known and name.endswith("_ms"):
             found.append(tuple(values))
     return max(found, key=lambda times: times[0] / median(times[1:]), default=())
-
-
-def measured_phase(record: Record) -> Phase | None:
-    """When a run measured; None where nobody knows."""
-    return next((phase for phase in record.phases if phase.name == "measure"), None)
-
-
-def while_measuring(record: Record, samples: Samples, column: str) -> list[float]:
-    """The values of the measured phase; from the launch on where nobody knows when that was."""
-    phase = measured_phase(record)
-    values: list[float] = []
-    if phase is not None:
-        values = samples.known(column, samples.within(phase)).tolist()
-    return values or samples.known(column, samples.times >= 0).tolist()
-
-
-def _columns(table: Telemetry) -> dict[str, Floats]:
-    """The columns that checks read, of every sample that has a time."""
-    none = [None] * max(map(len, table.columns.values()), default=0)
-    reasons = map(_mask, table.columns.get("gpu_throttle_reasons", ()))
-    read = {name: table.numbers(name) for name in COLUMNS}
-    read["gpu_throttle_reasons"] = tuple(reasons)
-    columns = {name: np.array(has or none, np.float64) for name, has in read.items()}
-    timed = ~np.isnan(columns["elapsed_seconds"])
-    return {name: values[timed] for name, values in columns.items()}
-
-
-def _mask(text: str) -> float:
-    """The reasons that slow a GPU, as the number of their bits; NaN where the text is none."""
-    try:
-        return float(int(text, 16) & _SLOWING)
-    except ValueError:
-        return np.nan

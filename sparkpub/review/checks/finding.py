@@ -8,16 +8,14 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class Threshold(float):
-    """A number that a check decides by, with its name and the reason for its value. It stands in the module of the
-    check that uses it."""
+    """A number that a check decides by, with the reason for its value. It stands in the module of the check that uses
+    it, whose variable names it for readers, too."""
 
-    name: str
     reason: str
 
-    def __new__(cls, name: str, value: float, reason: str) -> Self:
+    def __new__(cls, value: float, reason: str) -> Self:
         """The number; it calculates and prints like any float."""
         made = super().__new__(cls, value)
-        made.name = name
         made.reason = reason
         return made
 
@@ -56,7 +54,7 @@ class Finding:
     @property
     def where(self) -> str:
         """What it is about: file and line of a page, else campaign, cell and run."""
-        if "line" in self.evidence and "file" in self.evidence:
+        if "line" in self.evidence:
             return f"{self.evidence['file']}:{self.evidence['line']}"
         return " ".join(filter(None, (self.campaign, self.cell, self.run)))
 

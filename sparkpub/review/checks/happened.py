@@ -2,12 +2,15 @@
 what lies in a data folder and is no part of a campaign: other programs obey some files, whoever brought them."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from os import DirEntry
 from pathlib import Path
 from typing import Any
 
+from sparkpub.plan.requested import is_of_running_server
+from sparkpub.record import identity
 from sparkpub.record.metrics import mixed_units
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import (
@@ -15,18 +18,17 @@ from sparkpub.record.store import (
     Stored,
     campaign_folders,
     everything,
-    record_paths,
 )
 from sparkpub.record.text import counted
-from sparkpub.review.checks.check import ASK, Asked, Check, Problems, each
+from sparkpub.review.checks.check import ASK, Asked, Cases, Check, Problems, each
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.view import View, is_planned
+from sparkpub.review.checks.view import Case, View, is_planned
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.grouping import grouped
+from sparkpub.review.physics import THROUGHPUT
+from sparkpub.review.reviewed import Cell
 
 PRINTED_TOLERANCE = Threshold(
-    "printed tolerance",
     1e-6,
     "Allowed relative difference between a recorded figure and its evidence, due to printing and parsing numbers; of a "
     "figure in the log beyond half a unit of its last digit.",
@@ -35,11 +37,12 @@ PRINTED_TOLERANCE = Threshold(
 # -- damage and how runs ended -------------------------------------------------------------------------------------
 
 
-def damaged(campaign: str, lines: Iterable[str]) -> Iterator[Finding]:
+def damaged(damage: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
     """Files that could not be read as records, from the lines of `Dataset.damage`."""
-    for line in lines:
-        text = f"A damaged file was left out: {line}."
-        yield Finding("schema", "error", campaign, None, None, text, {"damage": line})
+    for campaign, lines in damage.items():
+        for line in lines:
+            text, told = f"A damaged file was left out: {line}.", {"damage": line}
+            yield Finding("schema", "error", campaign, None, None, text, told)
 
 
 def _changed_files(view: View, stored: Stored) -> Iterator[str]:
@@ -61,22 +64,22 @@ def _good(view: View) -> list[Stored]:
     return [run for run in _left(view) if run.record.status == "ok"]
 
 
-def _slots(view: View) -> Collection[tuple[str, str, str, int]]:
-    """The iterations that have a good run."""
-    records = (run.record for run in view.runs)
-    return {(*run.cell, run.iteration) for run in records if run.status == "ok"}
-
-
-def _failed(*, again: bool) -> Problems:
+def _failed(*, again: bool) -> Cases:
     """Runs that did not end well. Where another attempt did, nothing is missing, and the finding is for the record."""
 
-    def problems(view: View, stored: Stored) -> Iterator[str]:
-        record = stored.record
-        was_again = (*record.cell, record.iteration) in view.once(_slots)
-        if record.status != "ok" and was_again is again:
-            yield f"{record.status}: {record.status_reason}"
+    def cases(view: View) -> list[Case]:
+        good = {_slot(run) for run in view.runs if run.record.status == "ok"}
+        return [
+            (run, f"{run.record.status}: {run.record.status_reason}")
+            for run in _left(view)
+            if run.record.status != "ok" and (_slot(run) in good) is again
+        ]
 
-    return problems
+    return cases
+
+
+def _slot(run: Stored) -> tuple[Cell, int]:
+    return run.record.cell, run.record.iteration
 
 
 # -- log and report ------------------------------------------------------------------------------------------------
@@ -118,13 +121,13 @@ def _no_result(view: View, stored: Stored) -> Iterator[str]:
 # -- the record against its evidence -------------------------------------------------------------------------------
 
 
-def _first(problems: Callable[[Record, Reread], Iterator[str]]) -> Problems:
+def _first(read: Callable[[Record, Reread], Iterator[str]]) -> Problems:
     """The first thing in which a record and its evidence differ: a log of another run differs in everything."""
 
     def first(view: View, stored: Stored) -> Iterator[str]:
         answer = view.evidence.of(stored).answer
         if answer is not None and (answer.complete or answer.truncated):
-            yield from islice(problems(stored.record, answer), 1)
+            yield from islice(read(stored.record, answer), 1)
 
     return first
 
@@ -132,20 +135,22 @@ def _first(problems: Callable[[Record, Reread], Iterator[str]]) -> Problems:
 def _figures_otherwise(record: Record, answer: Reread) -> Iterator[str]:
     """The figures of a record that log or report contradict, and how."""
     for name, value in record.metrics.items():
-        metric, found = metric_of(name, value), answer.value(name)
+        metric, found, said = metric_of(name, value), answer.value(name), value.value
         lost = found is None and answer.truncated
         is_read = value.source in ("log", "report") and not lost
-        told = (
-            f"{metric.within_sentence}: {_text(value.value, metric.unit)} in the record"
+        printed, half_digit = answer.printed.get(name, (said, 0.0))
+        if is_read and not _same(said, found):
+            where = str(value.source)
+        elif not _same(said, printed, half_digit):
+            where, found = "log, as printed", printed
+        else:
+            continue
+        hint = mixed_units(said or 0.0, found or 0.0)
+        told, other = (
+            "nothing" if one is None else f"{one:.6g} {metric.unit}".strip()
+            for one in (said, found)
         )
-        if is_read and not _same(value.value, found):
-            hint = mixed_units(value.value or 0.0, found or 0.0)
-            yield f"{told}, and {_text(found, metric.unit)} in the {value.source}{hint}"
-        elif name in answer.printed and value.value is not None:
-            printed, half_digit = answer.printed[name]
-            off = abs(printed - value.value) - half_digit
-            if off > PRINTED_TOLERANCE * abs(printed):
-                yield f"{told}, and the log prints {_text(printed, metric.unit)}"
+        yield f"{metric.within_sentence}: {told} in the record, and {other} in the {where}{hint}"
 
 
 def _facts_otherwise(record: Record, answer: Reread) -> Iterator[str]:
@@ -163,15 +168,35 @@ def _facts_otherwise(record: Record, answer: Reread) -> Iterator[str]:
             yield f"{name}: {said[name]} in the record, and {has} in the evidence"
 
 
-def _text(value: float | None, unit: str) -> str:
-    return "nothing" if value is None else f"{value:.6g} {unit}".strip()
-
-
-def _same(said: Any, found: Any) -> bool:
-    """Whether two values are the same, figures up to what printing and parsing changes."""
+def _same(said: Any, found: Any, off: float = 0.0) -> bool:
+    """Whether two values are the same, figures up to what printing and parsing changes, and `off`."""
     if isinstance(said, int | float) and isinstance(found, int | float):
-        return abs(said - found) <= PRINTED_TOLERANCE * max(abs(said), abs(found))
+        return abs(said - found) - off <= PRINTED_TOLERANCE * max(abs(said), abs(found))
     return bool(said == found)
+
+
+# -- which model ran ----------------------------------------------------------------------------------------------
+
+
+def _contradicted(_view: View, stored: Stored) -> Iterator[str]:
+    """What the evidence of a run shows of another model."""
+    record = stored.record
+    problems = identity.contradictions(
+        record.requested, record.observed, record.metrics
+    )
+    if problems:
+        yield f"of {record.requested.model_id}, {'; '.join(problems)}"
+
+
+def _silent(view: View, stored: Stored) -> Iterator[str]:
+    """Runs of language models that show none, not even as the name that a server which was there before gives it."""
+    record = stored.record
+    is_named = is_of_running_server(record) and record.observed.model_path
+    if record.value(THROUGHPUT) is None or is_named:
+        return
+    shown = identity.shown(record.observed, record.metrics)
+    if not shown and not any(_contradicted(view, stored)):
+        yield ""
 
 
 # -- what is no part of a campaign, and what no record tells -------------------------------------------------------
@@ -196,42 +221,41 @@ _LISTED = 3
 def foreign_files(dataset: Dataset) -> Iterator[Finding]:
     """One finding for each kind of foreign file in each campaign, and for each kind of those that are in none."""
     folders = {campaign.folder.parent for campaign in dataset.campaigns.values()}
-    folders.add(dataset.folder)
-    for data in sorted(filter(Path.is_dir, folders)):
-        foreign = _foreign(dataset, data)
-        for (place, kind), files in grouped(foreign, lambda file: file[:2]).items():
-            names = [name for *_, name in files]
-            severity, so = _KINDS[kind]
-            listed = ", ".join(names[:_LISTED])
-            if len(names) > _LISTED:
-                listed += f" and {len(names) - _LISTED} more"
-            text = f"No part of a campaign: {listed} ({kind}). {so}."
-            about = place or names[0].partition("/")[0]
-            evidence = {"what": kind, "files": names}
-            yield Finding("foreign-file", severity, about, None, None, text, evidence)
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for data in sorted(filter(Path.is_dir, folders | {dataset.folder})):
+        for name, kind in _foreign(dataset, data):
+            campaign = name.parts[0]
+            place = campaign if campaign in dataset.campaigns else ""
+            found[place, kind].append(name.as_posix())
+    for (place, kind), names in found.items():
+        severity, so = _KINDS[kind]
+        listed = ", ".join(names[:_LISTED])
+        if len(names) > _LISTED:
+            listed += f" and {len(names) - _LISTED} more"
+        text = f"No part of a campaign: {listed} ({kind}). {so}."
+        about = place or names[0].partition("/")[0]
+        evidence = {"what": kind, "files": names}
+        yield Finding("foreign-file", severity, about, None, None, text, evidence)
 
 
-def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[str, str, str]]:
-    """What lies in a data folder and does not belong there: its campaign, nothing where it is in none, its kind and its
-    name."""
+def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, str]]:
+    """The names of what lies in a data folder and does not belong there, each with its kind."""
     campaigns = campaign_folders(data)
     own = {file for run in dataset.runs for file in run.files}
     own |= {folder / CAMPAIGN_FILE for folder in campaigns}
-    # Nothing tells which evidence belongs to a record that could not be read.
-    unread = {
-        folder for folder in campaigns if not own.issuperset(record_paths(folder))
-    }
-    # Who compares two folders loads the campaigns that differ.
-    looked_at = {*dataset.campaigns, *dataset.damage}
-    skipped = {folder.name for folder in campaigns} - looked_at
     for entry in everything(data):
         path, kind = Path(entry.path), _kind(entry)
         name = path.relative_to(data)
-        if kind == "named by no record" and (path in own or path.parent in unread):
-            continue
-        if kind and name.parts[0] not in skipped:
-            place = name.parts[0] if name.parts[0] in dataset.campaigns else ""
-            yield place, kind, name.as_posix()
+        # Who compares two folders loads the campaigns that differ. And nothing tells which evidence belongs to a record
+        # that could not be read.
+        is_read = not dataset.damage.get(name.parts[0])
+        is_skipped = data / name.parts[0] in campaigns and (
+            is_read and name.parts[0] not in dataset.campaigns
+        )
+        if kind == "named by no record" and (path in own or not is_read):
+            kind = None
+        if kind and not is_skipped:
+            yield name, kind
 
 
 def _kind(entry: DirEntry[str]) -> str | None:
@@ -274,7 +298,6 @@ CHECKS = (
         "schema",
         "Can every record be read?",
         ("error",),
-        lambda view: damaged(view.campaign.name, view.damage),
         kind="happened",
         remedy="Restore the file from git, or delete it.",
     ),
@@ -287,6 +310,7 @@ CHECKS = (
                 "left evidence that is gone or changed",
                 each(_changed_files, lambda view: view.runs),
                 "error",
+                takes_out=True,
             ),
         ),
         remedy="Restore the file from git.",
@@ -296,14 +320,12 @@ CHECKS = (
         "Did every run succeed?",
         kind="happened",
         asked=(
-            Asked(
-                "did not succeed (excluded)",
-                each(_failed(again=False), _left),
-            ),
+            Asked("did not succeed (excluded)", _failed(again=False), takes_out=True),
             Asked(
                 "did not succeed, and another attempt did",
-                each(_failed(again=True), _left),
+                _failed(again=True),
                 "info",
+                takes_out=True,
             ),
         ),
         remedy="Read the reason and the end of the log, then run sparkpub collect --retry-failed.",
@@ -313,7 +335,14 @@ CHECKS = (
         "missing-report",
         "Did the engine report a result?",
         kind="happened",
-        asked=(Asked("ended without a result", each(_no_result, _good), "error"),),
+        asked=(
+            Asked(
+                "ended without a result",
+                each(_no_result, _good),
+                "error",
+                takes_out=True,
+            ),
+        ),
         remedy="Read the end of the log, then run sparkpub collect --retry-failed.",
         imported=ASK,
     ),
@@ -326,6 +355,7 @@ CHECKS = (
                 "came without a log: nothing shows that the figures are right",
                 each(_without_log(handed_over=False), _good),
                 "error",
+                takes_out=True,
             ),
             Asked(
                 "came without a log: the figures are as published, and nothing shows the model",
@@ -338,9 +368,32 @@ CHECKS = (
         "metric-mismatch",
         "Does the record agree with log and report?",
         kind="happened",
-        asked=(Asked(DIFFERED, each(_first(_figures_otherwise), _good), "error"),),
+        asked=(
+            Asked(
+                DIFFERED,
+                each(_first(_figures_otherwise), _good),
+                "error",
+                takes_out=True,
+            ),
+            Asked(DIFFERED, each(_first(_facts_otherwise)), "error"),
+        ),
         remedy="Restore record and evidence from git, or import the results again.",
-        asked_later=(Asked(DIFFERED, each(_first(_facts_otherwise)), "error"),),
+    ),
+    Check(
+        "identity",
+        "Did the requested model run?",
+        asked=(
+            Asked(
+                "showed another model than was asked for",
+                each(_contradicted),
+                "error",
+            ),
+            Asked(
+                "showed nothing of which model ran: the name is what was asked for, not what was seen",
+                each(_silent),
+            ),
+        ),
+        remedy="Keep the server's log, which names the model that it loaded, and correct a name that is wrong.",
     ),
     Check(
         "foreign-file",

@@ -3,11 +3,9 @@ gone."""
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sparkpub.plan import coverage
 from sparkpub.plan.requested import load_of
 from sparkpub.record.load import BATCH
 from sparkpub.record.record import Record
@@ -20,22 +18,19 @@ from sparkpub.review.checks.rules import WALL, Breaks
 from sparkpub.review.checks.view import (
     Case,
     View,
-    ids,
     in_words,
     is_planned,
-    label,
     listed,
+    once,
 )
 from sparkpub.review.reviewed import Cell
 
 LENGTH_TOLERANCE = Threshold(
-    "length tolerance",
     0.005,
     "Allowed relative difference between requested and counted tokens per request, and two tokens at least: random "
     "prompts are decoded and encoded again. Answers that the tool forces to a length have exactly that length.",
 )
 PROMPT_TOLERANCE = Threshold(
-    "prompt tolerance",
     0.1,
     "The same for prompts of llama-benchy, which are cut from a text: parts of it have more or fewer tokens than the "
     "whole has on average. And for prompts of imported runs, to which a chat template may add.",
@@ -59,13 +54,6 @@ _FOREIGN = re.compile(
 """How clients' readers say that the prompts were not cut by the model's own tokenizer."""
 
 
-def _unlike(what: str, wanted: Any, found: Any) -> Iterator[str]:
-    """Where two facts that are known differ."""
-    if wanted is not None and found is not None and wanted != found:
-        shown = f"{found:g}" if isinstance(found, float) else str(found)
-        yield f"{what}: {shown} in place of {wanted}"
-
-
 # -- what is declared --------------------------------------------------------------------------------------------
 
 
@@ -83,9 +71,10 @@ def _declared_otherwise(view: View, stored: Stored) -> Iterator[str]:
     if record.specification not in (None, matrix.fingerprint(*record.cell)):
         yield "model, seed or options were others"
     then, now = record.plan.analysis, matrix.analysis
-    if then is not None:
-        yield from _unlike("margin in %", now.margin_percent, then.margin_percent)
-        yield from _unlike("primary metrics", now.primary, then.primary)
+    if then is not None and then.margin_percent != now.margin_percent:
+        yield f"margin in %: {then.margin_percent:g} in place of {now.margin_percent:g}"
+    if then is not None and then.primary != now.primary:
+        yield f"primary metrics: {', '.join(then.primary)} in place of {', '.join(now.primary)}"
 
 
 # -- what was done -------------------------------------------------------------------------------------------------
@@ -95,24 +84,27 @@ def _done_otherwise(view: View, stored: Stored) -> Iterator[str]:
     """What a run observed of itself, against what it was asked for, where its sources agree on that."""
     record = stored.record
     requested, seen, load = record.requested, record.observed, load_of(record)
-    server = seen.settings.get("server")
-    if server is not None:
-        owner = view.once(_owners)[server]
-        yield from _unlike("server", "/".join(owner), "/".join(record.cell[:2]))
+    asked: dict[str, tuple[Any, Any]] = {}
     if "requests" not in requested.disputed:
-        yield from _unlike("requests", load.requests, _sent(record))
+        asked["requests"] = load.requests, _sent(record)
     if requested.disputed.keys().isdisjoint(BATCH):
-        yield from _unlike("batch size", load.batch, seen.batch_size)
+        asked["batch size"] = load.batch, seen.batch_size
+    if requested.workload.get("type") in _OWN_PAYLOADS:
+        asked["number format"] = requested.workload.get("dtype"), seen.dtype
+    if record.container is not None:
+        image = requested.environment.get("image")
+        asked["container image"] = image, record.container.image
+    if server := seen.settings.get("server"):
+        owner = "/".join(_owners(view)[server])
+        asked["server"] = owner, "/".join(record.cell[:2])
     for name, wanted, share, tokens in _lengths(record):
         found = getattr(seen, f"{name}_mean")
         is_known = None not in (wanted, found) and name not in requested.disputed
         if is_known and not math.isclose(found, wanted, rel_tol=share, abs_tol=tokens):
-            yield from _unlike(name.replace("_", " "), wanted, found)
-    if requested.workload.get("type") in _OWN_PAYLOADS:
-        yield from _unlike("number format", requested.workload.get("dtype"), seen.dtype)
-    if record.container is not None:
-        image = requested.environment.get("image")
-        yield from _unlike("container image", image, record.container.image)
+            asked[name.replace("_", " ")] = wanted, f"{found:g}"
+    for what, (wanted, found) in asked.items():
+        if None not in (wanted, found) and wanted != found:
+            yield f"{what}: {found} in place of {wanted}"
 
 
 def is_path(value: str) -> bool:
@@ -120,6 +112,7 @@ def is_path(value: str) -> bool:
     return value.startswith(("/", "{", "<"))
 
 
+@once
 def _owners(view: View) -> Mapping[str, tuple[str, str]]:
     """Server to the model and environment whose run was the first that it answered."""
     owners: dict[str, tuple[str, str]] = {}
@@ -193,36 +186,14 @@ def _on_the_processor(_view: View, stored: Stored) -> Iterator[str]:
 # -- as many runs as declared ----------------------------------------------------------------------------------------
 
 
-def duplicate_iteration(view: View) -> Iterator[Finding]:
-    """Iterations that stand more than once in their cell. The first good record counts, see
-    `ReviewedCampaign.doubles`: so nobody picks the better one."""
+def _doubled(view: View) -> list[Case]:
+    """Records of iterations that have several. The first good one counts, see `ReviewedCampaign.doubles`."""
     doubles = view.reviewed.doubles
-    counts = {*doubles.values()}
-    again = [
-        run for run in view.happened if run.run_id in counts or run.run_id in doubles
-    ]
-    if again:
-        first = again[0].record
-        same = sum(
-            (run.record.cell, run.record.iteration) == (first.cell, first.iteration)
-            for run in again
-        )
-        more = f" So were {len(counts) - 1} more." if len(counts) > 1 else ""
-        text = (
-            f"Iteration {first.iteration} of {label(first.cell)} was recorded {same} times.{more} Only the first "
-            "record of each counts, so that nobody picks the better one."
-        )
-        cells = [run.record.cell for run in again]
-        yield view.finding(
-            "duplicate-iteration",
-            "error",
-            text,
-            cells=cells,
-            runs=ids(again),
-            excluded=list(doubles),
-        )
+    named = {*doubles, *doubles.values()}
+    return [(run, "") for run in view.happened if run.run_id in named]
 
 
+@once
 def _good(view: View) -> Mapping[Cell, int]:
     """How many iterations of each cell have a record without a fault."""
     return {
@@ -238,7 +209,7 @@ def _good(view: View) -> Mapping[Cell, int]:
 
 def missing_cell(view: View) -> Iterator[Finding]:
     """Declared cells without one good run."""
-    missing = [cell for cell, good in view.once(_good).items() if not good]
+    missing = [cell for cell, good in _good(view).items() if not good]
     if missing:
         text = f"No good run of {in_words(missing)}, which the matrix declares."
         yield view.finding("missing-cell", "warning", text, cells=missing)
@@ -247,20 +218,19 @@ def missing_cell(view: View) -> Iterator[Finding]:
 def unbalanced(view: View) -> Iterator[Finding]:
     """Cells with more or fewer good iterations than the matrix declares. Further records of an iteration have a finding
     of their own."""
-    matrix, machines = view.campaign.matrix, 1
+    matrix = view.campaign.matrix
     if matrix is None:
         return
-    if view.reviewed.replicated:
-        machines = max(1, len(coverage.machines_of(view.campaign.records)))
-    others: dict[int, dict[Cell, int]] = defaultdict(dict)
-    for cell, good in view.once(_good).items():
-        declared = matrix.iterations_of(cell[2]) * machines
+    machines = len(view.reviewed.machines) if view.reviewed.replicated else 1
+    others: dict[Cell, str] = {}
+    for cell, good in _good(view).items():
+        declared = matrix.iterations_of(cell[2]) * max(1, machines)
         if good not in (0, declared):
-            others[declared][cell] = good
-    for declared, cells in others.items():
-        numbers = listed([str(good) for good in sorted({*cells.values()})], "numbers")
-        text = f"Of the {declared} good runs that the matrix declares there are {numbers}: {in_words(cells)}."
-        yield view.finding("unbalanced", "warning", text, cells=cells)
+            others[cell] = f"{good} of {declared}"
+    if others:
+        numbers = listed(sorted({*others.values()}), "numbers")
+        text = f"Of the good runs that the matrix declares there are {numbers}: {in_words(others)}."
+        yield view.finding("unbalanced", "warning", text, cells=others)
 
 
 # -- times and records that are gone -------------------------------------------------------------------------------
@@ -299,8 +269,13 @@ CHECKS = (
     Check(
         "duplicate-iteration",
         "Duplicate iterations?",
-        ("error",),
-        duplicate_iteration,
+        asked=(
+            Asked(
+                "repeat an iteration, of which the first record counts, so that nobody picks the better one",
+                _doubled,
+                "error",
+            ),
+        ),
         remedy="Quarantine the starts that were given up, with the reason.",
     ),
     Check(
@@ -309,6 +284,7 @@ CHECKS = (
         ("warning",),
         missing_cell,
         remedy="Run sparkpub collect again, or take the cell out of the matrix (exclude:).",
+        imported=ASK,
     ),
     Check(
         "unbalanced",

@@ -6,18 +6,16 @@ from sparkpub.review.checks import (
     conditions,
     copies,
     happened,
-    model,
     plan,
     rules,
     spread,
 )
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Severity, Threshold
+from sparkpub.review.checks.finding import Threshold
 
 _MODULES = (
     happened,
     plan,
-    model,
     spread,
     rules,
     copies,
@@ -26,25 +24,37 @@ _MODULES = (
     acknowledging,
 )
 """In the order in which a reader would ask."""
-_OF_PAGES: dict[str, tuple[str, tuple[Severity, ...]]] = {
-    "unreadable-page": ("Can every page be read?", ("error",)),
-    "unbound-number": (
+_OF_PAGES = (
+    Check("unreadable-page", "Can every page be read?", ("error",), kind="prose"),
+    Check(
+        "unbound-number",
         "Does every number in the text come from the data or from facts.yaml, with the direction that it has?",
         ("error",),
+        kind="prose",
     ),
-    "claim": ("Is every verdict the one that the text was written for?", ("error",)),
-    "dead-evidence": (
+    Check(
+        "claim",
+        "Is every verdict the one that the text was written for?",
+        ("error",),
+        kind="prose",
+    ),
+    Check(
+        "dead-evidence",
         "Does every link to evidence work, and is the source of every fact quoted?",
         ("error", "info"),
+        kind="prose",
     ),
-}
+)
 """What `sparkpub.site.proofreading` asks of the pages."""
 CHECKS: dict[str, Check] = {
-    check.name: check for module in _MODULES for check in module.CHECKS
-} | {name: Check(name, *about, kind="prose") for name, about in _OF_PAGES.items()}
-THRESHOLDS: dict[str, Threshold] = {
-    each.name: each
-    for module in _MODULES
-    for each in vars(module).values()
-    if isinstance(each, Threshold)
+    check.name: check
+    for checks in (*(module.CHECKS for module in _MODULES), _OF_PAGES)
+    for check in checks
 }
+THRESHOLDS: dict[str, Threshold] = {
+    name: value
+    for module in _MODULES
+    for name, value in vars(module).items()
+    if isinstance(value, Threshold)
+}
+"""By the names of the variables that hold them."""

@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import covers, idle_acknowledgements
-from sparkpub.review.checks.copies import Recorded, dependent, recorded
+from sparkpub.review.checks.copies import dependent
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.happened import damaged, foreign_files
 from sparkpub.review.checks.registry import CHECKS
@@ -62,8 +63,11 @@ class Review(ReviewedDataset):
     def unacknowledged(self, least: Severity) -> Sequence[Finding]:
         """Findings at least so severe that nobody has answered in campaign.json: a build stops at errors."""
         severe = SEVERITIES[: SEVERITIES.index(least) + 1]
-        found = [item for item in self.findings if item.severity in severe]
-        return [item for item in found if self.acknowledgement(item) is None]
+        return [
+            item
+            for item in self.findings
+            if item.severity in severe and self.acknowledgement(item) is None
+        ]
 
     def only(self, campaign: str) -> "Review":
         """The same of one campaign: what was found by looking at the others, too."""
@@ -89,8 +93,9 @@ class Review(ReviewedDataset):
 
 def what_counts(dataset: Dataset) -> ReviewedDataset:
     """Ask of every run whether it happened, and nothing more."""
-    views = (_happened(dataset, name)[0] for name in dataset.campaigns)
-    campaigns = {view.campaign.name: view.reviewed for view in views}
+    campaigns = {
+        name: _happened(dataset, name)[0].reviewed for name in dataset.campaigns
+    }
     return ReviewedDataset(dataset, campaigns)
 
 
@@ -99,25 +104,17 @@ def review(dataset: Dataset) -> Review:
 
     Pages are another matter: `site.proofreading` adds what is wrong in them.
     """
-    findings: list[Finding] = []
     campaigns: dict[str, ReviewedCampaign] = {}
-    kept: Recorded = []
+    findings = [*damaged(dataset.damage), *foreign_files(dataset)]
     for name in dataset.campaigns:
         view, found = _happened(dataset, name)
-        for check in CHECKS.values():
-            if check.kind == "happened":
-                found += check.ask(view, check.asked_later)
-            else:
-                found += check.run(view)
-        findings += found
         campaigns[name] = view.reviewed
-        kept += recorded(view)
-    findings += [*dependent(kept), *foreign_files(dataset)]
-    for name, data in dataset.campaigns.items():
-        own = [finding for finding in findings if finding.campaign == name]
-        findings += idle_acknowledgements(View(data), own)
-    for name in sorted(dataset.damage.keys() - campaigns):
-        findings += damaged(name, dataset.damage[name])
+        findings += chain(found, *(check.run(view) for check in CHECKS.values()))
+    ran = [reviewed.ran.values() for reviewed in campaigns.values()]
+    findings += dependent(list(chain(*chain(*ran))))
+    for data in dataset.campaigns.values():
+        own = [finding for finding in findings if finding.campaign == data.name]
+        findings += idle_acknowledgements(data, own)
     findings = [_with_remedy(finding, dataset) for finding in findings]
     findings.sort(key=lambda item: (item.campaign, SEVERITIES.index(item.severity)))
     return Review(dataset, campaigns, tuple(findings))
@@ -126,21 +123,17 @@ def review(dataset: Dataset) -> Review:
 def _happened(dataset: Dataset, name: str) -> tuple[View, list[Finding]]:
     """A campaign with the runs that happened, and what speaks against the others."""
     data = dataset.campaigns[name]
-    damage = dataset.damage.get(name, ())
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
-    first = View(data, out, damage)
+    first = View(data, out)
     findings: list[Finding] = []
     for check in CHECKS.values():
-        if check.kind != "happened":
-            continue
-        for finding in check.run(first):
+        for finding in check.ask(first, takes_out=True):
             findings.append(finding)
             details = finding.evidence.get("details", {})
-            takes_out = finding.severity == "error" or check.name == "exit-status"
-            for run in finding.runs if takes_out else ():
+            for run in finding.runs:
                 why = details.get(run, finding.message)
                 out.setdefault(run, f"{check.name}: {why}")
-    return View(data, out, damage, first.evidence), findings
+    return View(data, out, first.evidence), findings
 
 
 def _with_remedy(finding: Finding, dataset: Dataset) -> Finding:
@@ -170,23 +163,22 @@ def as_text(
     if not verbose:
         shown = SEVERITIES[: SEVERITIES.index(least) + 1]
     counts: list[str] = []
+    hidden = 0
     for severity in SEVERITIES:
         found = [item for item in review.findings if item.severity == severity]
         counts.append(counted(len(found), severity.replace("info", "note")))
         if severity in shown:
-            for finding in found:
-                yield from _lines(review, finding, verbose=verbose)
+            yield from (_line(review, item, verbose=verbose) for item in found)
+        else:
+            hidden += len(found)
     runs = counted(len(review.dataset.runs), "run")
-    told = f"{runs}, {len(review.excluded)} excluded: {', '.join(counts)}"
-    is_all = all(finding.severity in shown for finding in review.findings)
-    yield told if is_all else f"{told} (--verbose shows all)"
+    more = " (--verbose shows all)" if hidden else ""
+    yield f"{runs}, {len(review.excluded)} excluded: {', '.join(counts)}{more}"
 
 
-def _lines(review: Review, finding: Finding, *, verbose: bool) -> Iterator[str]:
-    known = review.acknowledgement(finding)
-    what = f"{finding.message} {finding.remedy}".rstrip()
+def _line(review: Review, finding: Finding, *, verbose: bool) -> str:
+    known, after = review.acknowledgement(finding), finding.remedy
     if known is not None:
-        what = finding.message if verbose else f"{finding.message} (acknowledged)"
-    yield f"{finding.severity:<8}{finding.check:<20} {finding.where}: {what}"
-    if known is not None and verbose:
-        yield f"{'':<8}{'':<20} acknowledged: {known.reason}"
+        after = f"(acknowledged: {known.reason})" if verbose else "(acknowledged)"
+    said = f"{finding.severity:<8}{finding.check:<20} {finding.where}: {finding.message} {after}"
+    return said.rstrip()

@@ -11,8 +11,8 @@ these identities, and nothing else shows it.
 Little's law: J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (1961).
 """
 
+import math
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -24,14 +24,19 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.requested import (
+    is_of_running_server,
+    load_of,
+    options_of,
+)
 from sparkpub.record import identity
 from sparkpub.record.metrics import DISTRIBUTIONS, GIB, METRICS, Metric, mixed_units
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import ASK, Asked, Check, Problems, each
+from sparkpub.review.checks.check import ASK, Asked, Check, Problems
 from sparkpub.review.checks.finding import Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.sensors import sensed
+from sparkpub.review.checks.view import Case, View, is_planned, once
 from sparkpub.review.physics import (
     SUSPICIOUS,
     THROUGHPUT,
@@ -47,19 +52,18 @@ from sparkpub.review.physics import (
 
 PerRun = NDArray[np.float64]
 """A figure of each run."""
+Figures = dict[str, float | None]
+"""The figures of one run by name."""
 
 REPORT = Threshold(
-    "report tolerance",
     0.01,
     "Allowed relative difference between figures of one run, because they are rounded, and clocks corrected.",
 )
 DEFINITION = Threshold(
-    "definition tolerance",
     0.001,
     "The same where one figure is made of the others: real reports of vLLM, SGLang and AIPerf agree to 12 digits.",
 )
 IDLE_SHARE = Threshold(
-    "idle share",
     0.03,
     "Share of a closed loop's time that a client needs between two requests, beyond the end of the run, when fewer are "
     "in flight.",
@@ -67,7 +71,6 @@ IDLE_SHARE = Threshold(
 CHUNK_TOKENS = 1.1
 """Tokens per chunk from which inter-token latency is the time between chunks, not between tokens."""
 PROMPT_TIMES = Threshold(
-    "prompt times",
     2.0,
     "Times by which the time that a prompt takes at the rate of prompts may miss the time to the first token. Of 266 "
     "loads of one user on a DGX Spark, 22 with short prompts miss it by more: their client takes its latency off.",
@@ -82,49 +85,41 @@ answers: in 700 runs of open loops on a DGX Spark it was 0.9 or more."""
 MEMORY_GIB = 0.05
 """GiB by which a part may exceed its total, because the two are read at different times."""
 CLOCK_SECONDS = Threshold(
-    "clock seconds",
     3.0,
     "Allowed difference between times, which are recorded to the second.",
 )
 SUSPICIOUS_SHARE = Threshold(
-    "roofline suspicious",
     SUSPICIOUS,
     "Share of the nominal bandwidth from which a throughput is suspicious: good engines reach 60 to 85 %. Of the "
     "nominal operations per second, 1,640 runs on a DGX Spark and a GPU of a data centre reached 64 %, but for two "
     "with rates over a part of the time. Where only the publisher's number of parameters is known, which a name "
     "rounds, it is 1.2.",
 )
-CARD = Threshold(
-    "card limit share",
+CARD_LIMIT_SHARE = Threshold(
     1.1,
     "Maximum mean power or clock of a phase, as a multiple of the GPU's limit.",
 )
 FAILED_PERCENT = Threshold(
-    "failed requests percent",
     1.0,
     "Failed requests of a run, in percent, from which its figures are of a lighter load than was asked for.",
 )
 HITS_PERCENT = Threshold(
-    "prefix cache hits percent",
     25.0,
     "Percentage points of prefix cache hits, beyond the client's own warm-ups, from which prompts were not computed: "
     "prompts drawn anew gave 13 at most in 40 runs of vLLM.",
 )
 ANSWER_SHARE = Threshold(
-    "answer share",
     0.2,
     "How far the mean answer may be from the length that the load declares, as a share of that. Of 1,522 runs that "
     "tell both, 6 are further. The mean of 100 lengths drawn from 0.1 to 1.9 times the declared one has a standard "
     "error of 5 %.",
 )
 DRAIN_SHARE = Threshold(
-    "drain share",
     0.2,
     "How long a mean request may take, as a share of the time in which requests arrive: longer, and the end of the "
     "measurement, when no more arrive, is a large part of it.",
 )
 COLD_START = Threshold(
-    "cold start",
     1.5,
     "From this multiple of the slowest other batch, the first batch of a run is a cold start.",
 )
@@ -173,6 +168,7 @@ DEFINED = {
     "shape": "(requests - 1) * known(asked_burstiness, 1)",
     "latest": f"gammainccinv(shape, {ARRIVAL_CHANCE}) / shape * (requests - 1) / asked_request_rate",
     "arriving": "asked_requests / asked_request_rate",
+    "clock": "known(busy_clock, gpu_clock_sm_mean_mhz)",
     "prompt": "known(input_tokens_mean, asked_input_tokens)",
     "prompts_ms": "1e3 * (prompt + asked_depth) * asked_in_flight / prompt_throughput_tok_s",
 }
@@ -192,6 +188,7 @@ def known(*columns: Any) -> PerRun:
 
 
 CALLED: Mapping[str, Any] = {
+    "fmax": np.fmax,
     "fmin": np.fmin,
     "gammainccinv": scipy.special.gammainccinv,
     "isnan": np.isnan,
@@ -224,45 +221,42 @@ class FiguresOfRuns(dict[str, Any]):
         return np.full(self.count, value, dtype=np.float64)
 
 
-SAMPLED: Mapping[str, tuple[str, Callable[..., Any]]] = {
-    "gpu_power_mean_watt": ("gpu_power_watt", np.mean),
-    "gpu_memory_peak_gib": ("gpu_memory_used_gib", np.max),
-}
-"""Figures that the samples under load show where the record has none: imports say not when they measured."""
-
-
+@once
 def columns(view: View) -> FiguresOfRuns:
-    """The figures of the runs of a campaign that happened."""
+    """The figures of the runs of a campaign that happened: what the record tells, before what the evidence shows."""
     return FiguresOfRuns(
-        [_beside(view, run) | figures(run.record) for run in view.happened]
+        [_beside(view, run, figures(run.record)) for run in view.happened]
     )
 
 
-def _beside(view: View, stored: Stored) -> dict[str, float | None]:
-    """The figures that the evidence of a run shows."""
+def _beside(view: View, stored: Stored, told: Figures) -> Figures:
+    """The figures that the evidence of a run shows, with those that its record tells."""
     beside = view.evidence.of(stored)
     samples, answer = beside.samples, beside.answer
-    told: dict[str, float | None] = {}
-    for name, (column, of) in SAMPLED.items():
-        values = samples.known(column, samples.under_load) if samples else ()
-        if len(values):
-            told[name] = float(of(values))
+    shown: Figures = {}
+    if samples is not None:
+        limits = [told[name] or math.nan for name in ("slowdown", "highest")]
+        shown |= sensed(stored.record, samples, *limits)
+    if view.campaign.matrix is not None:
+        shown["interval"] = view.campaign.matrix.telemetry.interval
     if answer is not None:
         for name, value in answer.deviations.items():
-            told[f"deviation_{name}"] = value
+            shown[f"deviation_{name}"] = value
         first, *others = answer.series or (0.0,)
         if len(others) > 1:
-            told["first_batch_ms"] = first
-            told["slowest_batch_ms"] = max(others)
-            told["usual_batch_ms"] = median(others)
-    return told
+            shown["first_batch_ms"] = first
+            shown["slowest_batch_ms"] = max(others)
+            shown["usual_batch_ms"] = median(others)
+    return shown | told
 
 
-def figures(record: Record) -> dict[str, float | None]:
+def figures(record: Record) -> Figures:
     """The figures of a run that its record tells: recorded, observed, asked for, and meant by its client."""
-    options, machine = options_of(record), record.machine
+    options, machine, container = options_of(record), record.machine, record.container
+    is_served = "server" in record.observed.settings or is_of_running_server(record)
+    limit_mhz = limit_of(record, "clock_max_sm_mhz")
     tool = options.get("client") or options.get("reads") or options.get("type")
-    told: dict[str, float | None] = {}
+    told: Figures = {}
     asked = {f"asked_{name}": has for name, has in asdict(load_of(record)).items()}
     for name, has in (asked | record.observed.model_dump()).items():
         if isinstance(has, int | float):
@@ -278,7 +272,16 @@ def figures(record: Record) -> dict[str, float | None]:
         "gpu_memory_total_gib": memory_gib(record),
         "host_memory_total_gib": machine.memory_total_gib,
         "limit_W": limit_of(record, "power_limit_watt"),
-        "limit_MHz": limit_of(record, "clock_max_sm_mhz"),
+        "default_W": limit_of(record, "power_default_watt"),
+        "limit_MHz": limit_mhz,
+        # What the matrix set, else what the GPU can do.
+        "highest": machine.clocks_locked_mhz or limit_mhz,
+        "slowdown": machine.gpu_slowdown_celsius
+        or getattr(machine_of(record), "slowdown_celsius", None),
+        "has_gate": any("temp" in gate.name for gate in record.gates),
+        # Nothing of its own was on the GPU before: no server of several runs, nor one that an import measured.
+        "begins_alone": is_planned(record) and not is_served,
+        "killed": container is not None and container.oom_killed,
         "lasted": record.duration_seconds,
         "wall": seconds_on_the_clock(record),
     }
@@ -493,7 +496,7 @@ def _possible(metric: Metric) -> Iterator[Rule]:
         words = f"{{left:.4g}} {unit}, and the GPU's limit is {{limit_{unit}:g}}"
         if unit == "W":
             words += ", so it was measured at the plug, or of the whole machine"
-        yield Rule(f"{name} <= {CARD} * limit_{unit}", words)
+        yield Rule(f"{name} <= {CARD_LIMIT_SHARE} * limit_{unit}", words)
 
 
 _SIGNS: Mapping[str, Callable[[PerRun, PerRun, PerRun], Any]] = {
@@ -552,26 +555,23 @@ class Breaks:
     `also`, first."""
 
     def __init__(
-        self,
-        *rules: Rule,
-        also: Problems | None = None,
-        of: Callable[[View], FiguresOfRuns] = columns,
+        self, *rules: Rule, also: Problems = lambda _view, _stored: ()
     ) -> None:
         self.rules = rules
         self.also = also
-        self.of = of
 
     def __call__(self, view: View) -> list[Case]:
-        wrong: dict[str, list[str]] = defaultdict(list)
-        for run, words in each(self.also)(view) if self.also else ():
-            wrong[run.run_id].append(words)
+        wrong: dict[str, list[str]] = {}
+        for run in view.happened:
+            wrong[run.run_id] = list(self.also(view, run))
+        figures = columns(view)
         for rule in self.rules:
-            for place, words in broken(rule, view.once(self.of)):
+            for place, words in broken(rule, figures):
                 wrong[view.happened[place].run_id].append(words)
         return [
             (run, "; ".join(wrong[run.run_id][:3]))
             for run in view.happened
-            if run.run_id in wrong
+            if wrong[run.run_id]
         ]
 
 
@@ -593,7 +593,7 @@ def _of_arithmetic(metric: str) -> Asked:
             )
         ),
         remedy="Look for prompts from a cache, time that the client left out, fewer parameters or narrower numbers.",
-        about={"metric": metric},
+        metric=metric,
     )
 
 
@@ -643,7 +643,7 @@ CHECKS = (
                 f"had a value of {metric.label} that cannot be",
                 Breaks(*rules),
                 "error",
-                about={"metric": metric.name, "unit": metric.unit},
+                metric=metric.name,
             )
             for metric in METRICS.values()
             if (rules := list(_possible(metric)))
@@ -675,7 +675,6 @@ CHECKS = (
                 Breaks(*LIGHTER),
                 remedy="Look for a client that cannot keep up, another concurrency or rate, or a warm-up in the "
                 "duration.",
-                about={"what": "in flight"},
             ),
             # Of a client that encodes each chunk by itself, each has a token more: inference-perf halved its ITL so.
             Asked(
@@ -688,7 +687,6 @@ CHECKS = (
                 ),
                 remedy="Compare the tokens with those that the server counted (`usage`), and re-run with a newer "
                 "client.",
-                about={"what": "uncounted tokens"},
             ),
             Asked(
                 "had a prompt throughput over a part of the time to the first token",
@@ -701,7 +699,7 @@ CHECKS = (
                 ),
                 remedy="Look for a latency that the client took off, or reasoning before the answer. Measure longer "
                 "prompts.",
-                about={"metric": "prompt_throughput_tok_s"},
+                metric="prompt_throughput_tok_s",
             ),
             Asked(
                 "had several tokens per chunk, so ITL is the time between chunks (read TPOT instead)",
@@ -713,13 +711,11 @@ CHECKS = (
                     )
                 ),
                 "info",
-                about={"what": "chunks"},
             ),
             Asked(
                 "had a P99 that is the slowest of 100 requests or fewer",
                 Breaks(*SLOWEST),
                 "info",
-                about={"what": "p99"},
             ),
         ),
         imported=ASK,

@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, permutations
 from operator import itemgetter
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -18,13 +18,20 @@ import numpy as np
 
 from sparkpub.plan.requested import load_of
 from sparkpub.record.metrics import TIMED_UNITS, Metric
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import Record, Spread, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Asked, Check
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.view import Case, CellMetric, View, ids, in_words, label
+from sparkpub.review.checks.view import (
+    Case,
+    CellMetric,
+    View,
+    in_words,
+    label,
+    once,
+)
 from sparkpub.review.grouping import grouped
-from sparkpub.review.physics import THROUGHPUT
+from sparkpub.review.physics import THROUGHPUT, Traffic, bandwidth, traffic
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
@@ -39,54 +46,54 @@ from sparkpub.review.statistics.series import (
 )
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
-    "material share of margin",
     0.5,
     "A drift or an outlier is reported from this share of the equivalence margin on. Smaller ones can be significant "
     "but do not matter.",
 )
 OUTLIER_ALPHA = Threshold(
-    "outlier alpha",
     0.01,
     "Probability of a false outlier in a clean campaign (Grubbs, Bonferroni).",
 )
 MANY_OUTLIERS_PERCENT = Threshold(
-    "many outliers percent",
     5.0,
     "Share of runs beyond three standard deviations from which the methodology asks for a repeat of the cell.",
 )
 HIGH_VARIATION_PERCENT = Threshold(
-    "high variation percent",
     POOR_VARIATION_PERCENT,
     "Maximum coefficient of variation that the methodology accepts.",
 )
 LEAST_RUNS = Threshold(
-    "least runs",
     float(MINIMUM_RUNS),
     "Minimum number of runs of a cell: below it no interval is given, and no verdict.",
 )
 DRIFT_ALPHA = Threshold(
-    "drift alpha",
     0.02,
     "Probability of a false finding of a trend (Mann-Kendall, Holm), or of first runs that stand out (binomial test, "
     "Holm), in a clean campaign.",
 )
 USERS_SHARE = Threshold(
-    "users share",
     0.05,
     "Share by which several users must get more than as many times one user, beyond the spread of both figures. Of 38 "
     "models on a DGX Spark, two get more, by up to 22 %.",
 )
 RESTATED = Threshold(
-    "restated r squared",
     0.9999,
     "Two metrics are one measurement where one explains this share of how the other varies from run to run.",
 )
 APART_SHARE = Threshold(
-    "apart share",
     0.4,
     "Standard deviation of a run's repetitions, as a share of their mean, from which that says nothing if its 95 % "
     "interval begins at zero, as it does with three repetitions and 40 %. Of 1,900 rates of llama-benchy on a DGX "
     "Spark, 30 have more.",
+)
+SAME_NUMBERS_SHARE = Threshold(
+    0.02,
+    "Two models have the same throughput where their means, two standard errors included, lie within this share.",
+)
+SAME_NUMBERS_BYTES_RATIO = Threshold(
+    1.5,
+    "Ratio of bytes read per step from which memory-bound throughput must differ. The larger model has to need half of "
+    "the machine's bandwidth: below that, something else may limit both, such as kernel launches.",
 )
 FLOORS = {
     "GiB": 0.1,  # page cache and allocators vary by some tens of MiB between runs
@@ -115,18 +122,15 @@ class Restated(NamedTuple):
     intercept: float
 
 
+@once
 def restated(view: View) -> list[Restated]:
     """Every pair of results that are one measurement from run to run of the cells, each once. Two that only grow with
     the model are two."""
     found = []
     for workload, rows in view.results_table.groupby("workload", observed=True):
-        runs = rows.drop_duplicates("run")
-        if len(runs) < RESTATED_RUNS:
-            continue
-        values = rows.pivot(index="run", columns="metric", values="value")
-        values = values.reindex(index=runs["run"], columns=list(view.results))
-        cells = [runs[axis].to_numpy() for axis in ("model", "environment")]
-        changes = values.groupby(cells).diff()
+        by_run = rows.set_index(["model", "environment", "run", "metric"])["value"]
+        values = by_run.unstack().reindex(columns=list(view.results))
+        changes = values.groupby(level=["model", "environment"], observed=True).diff()
         explained = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
         for pair in np.argwhere(np.triu(explained >= RESTATED, 1)):
             x, y = values.columns[pair]
@@ -138,7 +142,7 @@ def restated(view: View) -> list[Restated]:
 
 def root_of(view: View, name: str) -> str:
     """The metric that a metric restates; itself where it restates none."""
-    roots = {pair.y: pair.x for pair in view.once(restated)}
+    roots = {pair.y: pair.x for pair in restated(view)}
     while name in roots:
         name = roots[name]
     return name
@@ -153,17 +157,16 @@ def cause(view: View, name: str) -> str:
 
 def dependent_metrics(view: View) -> Iterator[Finding]:
     """Two headline metrics that are one."""
-    for pair in view.once(restated):
+    for pair in restated(view):
         x, y = view.metrics[pair.x], view.metrics[pair.y]
         text = (
             f"{y.label} and {x.label} are one measurement, not two: over {pair.runs} runs of {pair.workload}, "
             f"{y.label} = {pair.slope:.4f} × {x.label} + {pair.intercept:.3f} {y.unit}. A statement about one only "
             "restates the other."
         ).replace("+ -", "\N{MINUS SIGN} ")
-        cells = [run.record.cell for run in view.happened]
-        of_both = [cell for cell in cells if cell[2] == pair.workload]
+        cells = [cell for cell in view.counted if cell[2] == pair.workload]
         yield view.finding(
-            "dependent-metrics", "warning", text, cells=of_both, x=pair.x, y=pair.y
+            "dependent-metrics", "warning", text, cells=cells, x=pair.x, y=pair.y
         )
 
 
@@ -173,11 +176,9 @@ def dependent_metrics(view: View) -> Iterator[Finding]:
 def severity_of(view: View, names: Iterable[str]) -> Severity:
     """How bad odd figures of these metrics are for a reader: a note where the matrix declares primary metrics and these
     are others, which decide nothing."""
-    matrix = view.campaign.matrix
-    if matrix is None or not matrix.primary:
-        return "warning"
-    declared = {cause(view, name) for name in matrix.primary if name in view.metrics}
-    decides = any(cause(view, name) in declared for name in names)
+    declared = getattr(view.campaign.matrix, "primary", ())
+    primary = {cause(view, name) for name in declared if name in view.metrics}
+    decides = not declared or any(cause(view, name) in primary for name in names)
     return "warning" if decides else "info"
 
 
@@ -188,9 +189,10 @@ def matters(view: View, name: str, mean: float, change: float) -> bool:
     return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor)
 
 
+@once
 def series(view: View) -> Mapping[CellMetric, tuple[float, ...]]:
     """The figures of the runs that count, of each result that restates no other."""
-    again = {pair.y for pair in view.once(restated)}
+    again = {pair.y for pair in restated(view)}
     return {key: values for key, values in view.figures.items() if key[1] not in again}
 
 
@@ -219,7 +221,7 @@ def outlier(view: View) -> Iterator[Finding]:
     """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested; in many
     runs, those of the methodology's rule, where they are more than it allows."""
     said: dict[str, dict[str, str]] = defaultdict(dict)
-    for key, places in view.once(outlying).items():
+    for key, places in outlying(view).items():
         metric, values = view.metrics[key[1]], view.figures[key]
         rest = np.delete(values, places)
         others = f"{metric.format(rest.mean())} ± {metric.format(rest.std(ddof=1))}"
@@ -234,7 +236,7 @@ def outlier(view: View) -> Iterator[Finding]:
     odd = [run for run in view.happened if run.run_id in said]
     # What is odd in the same things has one cause.
     for runs in grouped(odd, causes).values():
-        names = list(dict.fromkeys(name for run in runs for name in said[run.run_id]))
+        names = list(chain(*(said[run.run_id] for run in runs)))
         yield from view.tell(
             "outlier",
             severity_of(view, names),
@@ -244,6 +246,7 @@ def outlier(view: View) -> Iterator[Finding]:
         )
 
 
+@once
 def outlying(view: View) -> dict[CellMetric, list[int]]:
     """(cell, metric) to the places of its outliers among the runs that count; a cold first run is told as such."""
     varied = {key: each for key, each in series(view).items() if len(set(each)) > 1}
@@ -253,11 +256,11 @@ def outlying(view: View) -> dict[CellMetric, list[int]]:
         allowed = MANY_OUTLIERS_PERCENT / 100 * len(values)
         if len(values) < MANY_RUNS or len(flagged) <= allowed:
             flagged = grubbs(values, OUTLIER_ALPHA / len(varied))
-        middle = fmean(np.delete(values, flagged))
+        middle = np.delete(values, flagged).mean()
         odd = [
             at for at in flagged if matters(view, key[1], middle, values[at] - middle)
         ]
-        if odd and (odd != [0] or key not in view.once(cold)):
+        if odd and (odd != [0] or key not in cold(view)):
             found[key] = odd
     return found
 
@@ -265,22 +268,24 @@ def outlying(view: View) -> dict[CellMetric, list[int]]:
 # -- the order of runs -------------------------------------------------------------------------------------------
 
 
+@once
 def cold(view: View) -> Mapping[CellMetric, Finding]:
     """First runs that stand out in their cells, over all cells or over those of an environment, whichever shows it
     better: the metrics of cells, with what is said of them."""
     known = {key: values for key, values in series(view).items() if len(values) > 2}
     groups: dict[tuple[str, str], list[CellMetric]] = defaultdict(list)
-    for cell, name in known:
-        groups[name, "all environments"].append((cell, name))
-        groups[name, cell[1]].append((cell, name))
+    for key in known:
+        for where in ("all environments", key[0][1]):
+            groups[key[1], where].append(key)
     tests = [first_run_p([known[key] for key in keys]) for keys in groups.values()]
     found: dict[CellMetric, Finding] = {}
     clearest = sorted(zip(holm(tests), groups.items(), strict=True), key=itemgetter(0))
     for p, ((name, where), keys) in clearest:
         metric, blocks = view.metrics[name], [known[key] for key in keys]
         apart = fmean(values[0] - fmean(values[1:]) for values in blocks)
+        level = fmean(chain(*blocks))
         is_clear = p is not None and p < DRIFT_ALPHA and not found.keys() & keys
-        if not is_clear or not matters(view, name, fmean(chain(*blocks)), apart):
+        if not is_clear or not matters(view, name, level, apart):
             continue
         more = "more" if apart > 0 else "less"
         text = (
@@ -294,13 +299,14 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
             text,
             cells=[cell for cell, _ in keys],
             metrics=[name],
-            runs=[view.cells[key].runs[0] for key in keys],
+            runs=[view.counted[cell][0] for cell, _ in keys],
             p_adjusted=p,
         )
         found |= dict.fromkeys(keys, told)
     return found
 
 
+@once
 def moved(view: View) -> Mapping[CellMetric, float]:
     """What drifts in a campaign, beyond chance and by enough to matter, with its p corrected over all that was
     tested."""
@@ -309,15 +315,14 @@ def moved(view: View) -> Mapping[CellMetric, float]:
     return {
         (row.cell, row.metric): p
         for row, p in zip(rows, adjusted, strict=True)
-        if p is not None
-        and p < DRIFT_ALPHA
-        and matters(view, row.metric, row.mean, row.trend_slope * (row.n - 1))
+        if p is not None and p < DRIFT_ALPHA
+        if matters(view, row.metric, row.mean, row.trend_slope * (row.n - 1))
     }
 
 
 def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, then first runs that stand out."""
-    found = view.once(moved)
+    found = moved(view)
 
     def say(row: Any, metric: Metric) -> str:
         change = row.trend_slope * (row.n - 1)
@@ -332,7 +337,7 @@ def drifts(view: View) -> Iterator[Finding]:
 
     clearest = {key: -p for key, p in found.items()}
     yield from _tell(view, "drift", "p_adjusted", clearest, say)
-    yield from {id(told): told for told in view.once(cold).values()}.values()
+    yield from {id(told): told for told in cold(view).values()}.values()
 
 
 def order_confound(view: View) -> Iterator[Finding]:
@@ -359,24 +364,21 @@ def order_confound(view: View) -> Iterator[Finding]:
 
 
 def _out_of_order(view: View) -> list[Case]:
-    """Runs that began before runs which stand earlier in the plan. Retries and repeats have no place of their own."""
-    slots = {
-        (*run.record.cell, run.record.iteration): run for run in reversed(view.runs)
-    }
-    planned = [
-        (run.record.started.value, run.record.plan.position, run)
-        for run in slots.values()
+    """Runs that began before runs of their machine which stand earlier in the plan. Retries and repeats have no place
+    of their own, and short runs may begin in the same second."""
+    runs = [
+        run
+        for run in chain(*view.counted.values())
         if run.record.plan.attempt == 1 and run.record.repeat_of is None
     ]
-    # Short runs may begin in the same second.
-    planned.sort(key=itemgetter(0, 1))
-    places = [position for _, position, _ in planned]
-    earliest = np.minimum.accumulate(places[::-1] or [0])[::-1]
-    return [
-        (run, "")
-        for (_, position, run), least in zip(planned, earliest, strict=False)
-        if position > least
-    ]
+    runs.sort(key=lambda run: (run.record.started.value, run.record.plan.position))
+    cases: list[Case] = []
+    for mine in grouped(runs, lambda run: run.record.machine.id).values():
+        places = [run.record.plan.position for run in mine]
+        earliest = np.minimum.accumulate(places[::-1])[::-1]
+        early = np.flatnonzero(places > earliest)
+        cases += [(mine[at], "") for at in early]
+    return cases
 
 
 # -- variation and number of runs --------------------------------------------------------------------------------
@@ -406,11 +408,11 @@ def high_variation(view: View) -> Iterator[Finding]:
 def _is_explained(view: View, cell: Cell, name: str) -> bool:
     """Whether a metric varies because of what another finding tells: outliers, a first run or a trend."""
     root = cell, root_of(view, name)
-    odd = view.once(outlying).get(root, []) + [0] * (root in view.once(cold))
+    odd = outlying(view).get(root, []) + [0] * (root in cold(view))
     rest = np.delete(view.figures[cell, name], odd)
     limit = HIGH_VARIATION_PERCENT / 100 * abs(rest.mean())
     is_steady = len(rest) > 1 and bool(rest.std(ddof=1) <= limit)
-    return is_steady or root in view.once(moved)
+    return is_steady or root in moved(view)
 
 
 def small_sample(view: View) -> Iterator[Finding]:
@@ -420,10 +422,10 @@ def small_sample(view: View) -> Iterator[Finding]:
     }
     if small:
         text = f"Fewer than {LEAST_RUNS:g} runs, so how far runs differ is not known: {in_words(small)}."
-        runs = [run for some in small.values() for run in ids(some)]
-        fewest = min(map(len, small.values()))
+        few = min(map(len, small.values()))
+        runs = list(chain(*small.values()))
         yield view.finding(
-            "small-sample", "warning", text, cells=small, n=fewest, runs=runs
+            "small-sample", "warning", text, cells=small, runs=runs, n=few
         )
 
 
@@ -433,36 +435,31 @@ def apart_inside(record: Record) -> dict[str, str]:
     load = load_of(record)
     # Requests sent together wait for each other, and those of a data set differ: they repeat nothing.
     are_alike = load.at_once == 1 and load.dataset is None
+    several = record.spreads | {
+        name: Spread(repetitions=len(values), deviation=stdev(values), divisor="n-1")
+        for name, values in record.samples.items()
+        if len(values) > 1
+    }
     found = {}
-    for name in (*record.samples, *record.spreads):
+    for name, spread in several.items():
         metric = metric_of(name, record.metrics[name])
-        mean, deviation, number = _of_repetitions(record, name)
-        is_timed = metric.unit in TIMED_UNITS and bool(mean)
-        if not is_timed or (metric.distribution and not are_alike):
+        mean, n = record.metrics[name].value, spread.repetitions
+        is_timed = metric.unit in TIMED_UNITS and (are_alike or not metric.distribution)
+        if not is_timed or not mean:
             continue
-        share, over, least = deviation / abs(mean), "", float(APART_SHARE)
-        if number is not None:
-            over = f" over {number}"
-            least = max(least, math.sqrt(number) / t_quantile(0.975, number - 1))
+        deviation, over, least = spread.deviation, "", float(APART_SHARE)
+        if n is not None and n > 1:
+            if spread.divisor == "n":
+                deviation *= math.sqrt(n / (n - 1))
+            over = f" over {n}"
+            least = max(least, math.sqrt(n) / t_quantile(0.975, n - 1))
+        share = deviation / abs(mean)
         if share >= least:
             figure = f"{metric.format(mean)} ± {metric.format(deviation)}"
             found[name] = (
                 f"{metric.within_sentence} {figure} ({100 * share:.0f} %{over})"
             )
     return found
-
-
-def _of_repetitions(record: Record, name: str) -> tuple[float, float, int | None]:
-    """Mean, standard deviation by n - 1 and number of a metric's repetitions, as far as they are known."""
-    if name not in record.spreads:
-        values = record.samples[name]
-        deviation = stdev(values) if len(values) > 1 else 0.0
-        return fmean(values), deviation, len(values)
-    spread = record.spreads[name]
-    deviation, n = spread.deviation, spread.repetitions
-    if spread.divisor == "n" and n is not None and n > 1:
-        deviation *= math.sqrt(n / (n - 1))
-    return record.metrics[name].value or 0.0, deviation, n
 
 
 def repetitions(view: View) -> Iterator[Finding]:
@@ -488,12 +485,10 @@ def users_scaling(view: View) -> Iterator[Finding]:
             sweeps[cell[0], cell[1], others].setdefault(load.at_once, row)
     found = []
     for by_users in sweeps.values():
-        if 1 not in by_users:
-            continue
-        one = by_users[1]
-        most = (1 + USERS_SHARE) * (one.mean + _spread(view, one))
-        for users, row in by_users.items():
-            if row.mean - _spread(view, row) > users * most:
+        one = by_users.pop(1, None)
+        for users, row in by_users.items() if one else ():
+            most = users * (1 + USERS_SHARE) * (one.mean + _spread(view, one))
+            if row.mean - _spread(view, row) > most:
                 found.append((row.mean / one.mean / users, users, row, one))
     if found:
         _, users, row, one = max(found, key=itemgetter(0))
@@ -512,7 +507,53 @@ def _spread(view: View, row: Any) -> float:
     return row.sd if row.sd is not None else spread.deviation if spread else 0.0
 
 
+# -- models ------------------------------------------------------------------------------------------------------
+
+
+def same_numbers(view: View) -> Iterator[Finding]:
+    """Models of very different size with the same throughput: one of them, or none, is what it is called."""
+    flows: dict[Cell, Traffic] = {}
+    for (cell, metric), row in view.cells.items():
+        flow = None
+        if metric == THROUGHPUT and row.n > 1:
+            flow = traffic(view.counted[cell][0].record)
+        if flow is not None:
+            flows[cell] = flow
+    alike = []
+    for small, large in permutations(flows, 2):
+        one, other = (view.cells[cell, THROUGHPUT] for cell in (small, large))
+        ratio = flows[large].step.expected / flows[small].step.expected
+        error = math.hypot(one.sd / math.sqrt(one.n), other.sd / math.sqrt(other.n))
+        available = bandwidth(view.counted[large][0].record) or 0.0
+        if (
+            small[1:] == large[1:]
+            and ratio > SAME_NUMBERS_BYTES_RATIO
+            and abs(one.mean - other.mean) + 2 * error <= SAME_NUMBERS_SHARE * one.mean
+            and flows[large].expected >= 0.5 * available
+        ):
+            alike.append((ratio, small, large))
+    if alike:
+        ratio, *clearest = max(alike)
+        first, then = (
+            f"{cell[0]} ({view.cells[cell, THROUGHPUT].mean:.1f} tok/s)"
+            for cell in clearest
+        )
+        text = (
+            f"{first} and {then} have the same output throughput in {'/'.join(clearest[0][1:])}, although one reads "
+            f"{ratio:.1f} times the bytes of the other in every step."
+        )
+        cells = [cell for _, *both in alike for cell in both]
+        yield view.concerning("same-numbers", "error", text, cells)
+
+
 CHECKS = (
+    Check(
+        "same-numbers",
+        "Do different models have different throughput?",
+        ("error",),
+        same_numbers,
+        remedy="Look in the log for the model that each run loaded.",
+    ),
     Check(
         "dependent-metrics",
         "Is each metric an independent measurement?",

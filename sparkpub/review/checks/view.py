@@ -1,10 +1,10 @@
 """A campaign as the checks see it: runs by cell in order of time, series of figures, and how findings are worded."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any
 
 import pandas as pd
 
@@ -16,12 +16,12 @@ from sparkpub.record.text import listed as every_one_of
 from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.tables import cells, comparisons
 from sparkpub.review.tables.column import TableRow, rows
 
-Made = TypeVar("Made")
+once = lru_cache(maxsize=1)
+"""For what a function makes of a view, which several checks share: kept until another campaign is looked at."""
 LISTED_NAMES = 3
 """Longer lists are a number."""
 Case = tuple[Stored, str]
@@ -43,22 +43,12 @@ def label(cell: Cell) -> str:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """One campaign. `out` says which runs did not properly happen (or are quarantined), and why; `damage` holds
-    the lines of the campaign's files that could not be read. Equal to itself alone, so that checks share what a
-    function makes of it."""
+    """One campaign. `out` says which runs did not properly happen (or are quarantined), and why. Equal to itself alone,
+    for the sake of `once`."""
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    damage: Sequence[str] = ()
     evidence: EvidenceReader = field(default_factory=EvidenceReader)
-    _made: dict[Callable[["View"], Any], Any] = field(default_factory=dict, repr=False)
-
-    def once(self, make: Callable[["View"], Made]) -> Made:
-        """What a function makes of this view, made at its first use: several checks share it."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        found: Made = self._made[make]
-        return found
 
     # -- runs ----------------------------------------------------------------------------------------------------
 
@@ -136,14 +126,13 @@ class View:
     @cached_property
     def figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
         """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
-        table = self.results_table
         about = ["model", "environment", "workload", "metric"]
-        values = cells.levelled(table, about).tolist()
-        axes = (table[name] for name in about)
-        of_runs = grouped(zip(*axes, values, strict=True), lambda row: row[:-1])
+        table = self.results_table
+        table = table.assign(level=cells.levelled(table, about))
+        levels: Any = table.groupby(about, observed=True)["level"]
         return {
-            ((model, environment, workload), metric): tuple(row[-1] for row in found)
-            for (model, environment, workload, metric), found in of_runs.items()
+            (tuple(cell), metric): tuple(values.tolist())
+            for (*cell, metric), values in levels
         }
 
     # -- findings ------------------------------------------------------------------------------------------------
@@ -155,18 +144,19 @@ class View:
         message: str,
         *,
         cells: Iterable[Cell] = (),
-        metrics: Iterable[str] = (),
-        run: Stored | None = None,
+        metrics: Iterable[str | None] = (),
+        runs: Sequence[Stored] = (),
         remedy: str = "",
         **evidence: Any,
     ) -> Finding:
-        """A finding of this campaign, of one run or of some cells: a run brings its cell along. `remedy`: where it is
-        not that of the check."""
-        of_run = [] if run is None else [run.record.cell]
-        places = [label(cell) for cell in dict.fromkeys([*of_run, *cells])]
+        """A finding of this campaign: of some runs, of some cells or of all of it. `remedy`: where it is not that of
+        the check."""
+        places = [label(cell) for cell in dict.fromkeys(cells)]
         names = list(dict.fromkeys(metrics))
         if len(places) > 1:
             evidence["cells"] = places
+        if len(runs) > 1:
+            evidence["runs"] = ids(runs)
         if names:
             evidence |= {"metrics": names} if len(names) > 1 else {"metric": names[0]}
         return Finding(
@@ -174,7 +164,7 @@ class View:
             severity,
             self.campaign.name,
             places[0] if len(places) == 1 else None,
-            None if run is None else run.run_id,
+            runs[0].run_id if len(runs) == 1 else None,
             _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message),
             evidence,
             remedy,
@@ -186,11 +176,10 @@ class View:
         severity: Severity,
         text: str,
         cases: Sequence[Case],
-        **evidence: Any,
+        **about: Any,
     ) -> Iterator[Finding]:
-        """The same fault in several runs as one finding; none where there is no run.
-
-        `text` has `{}` in the place of words for the runs. What is wrong with a run in particular follows it:
+        """One finding on some runs, with what is wrong with each as evidence, or none. `{}` in the text stands for them
+        in words, and what is wrong with the first in particular follows it:
         `Iteration 4 of a/b/c started hot: 51 °C.`
         """
         if not cases:
@@ -198,17 +187,15 @@ class View:
         (first, detail), several = cases[0], len(cases) > 1
         runs = [run for run, _ in cases]
         cells = list(dict.fromkeys(run.record.cell for run in runs))
-        about: dict[str, Any] = {"run": first}
-        if several:
-            is_whole = len(runs) == len(self.runs) and len(cells) > 1
-            about = {"runs": ids(runs), "cells": () if is_whole else cells}
         said = text.replace("{}", self.where(runs), 1)
         if detail:
             about["details"] = {run.run_id: detail for run, detail in cases}
             example = f". For example {self.where([first])}" if several else ""
             said += f"{example}: {detail}"
+        if len(runs) == len(self.runs) and len(cells) > 1:
+            cells = []
         message = f"{said[:1].upper()}{said[1:]}."
-        yield self.finding(check, severity, message, **about, **evidence)
+        yield self.finding(check, severity, message, runs=runs, cells=cells, **about)
 
     def concerning(
         self,
@@ -219,29 +206,25 @@ class View:
         metrics: Iterable[str] = (),
         **evidence: Any,
     ) -> Finding:
-        """A finding that holds in several cells and is told by the clearest of them, with all cells and metrics that
-        it concerns."""
-        places = list(dict.fromkeys(cells))
-        names = list(dict.fromkeys(metrics))
-        if max(len(places), len(names)) > 1:
-            words = [self.metrics[name].within_sentence for name in names]
-            what = f"for {listed(words, 'metrics')} " if words else ""
-            text += f" In all, this holds {what}in {in_words(places)}."
-        evidence |= {"cells": places, "metrics": names}
-        return self.finding(check, severity, text, **evidence)
+        """A finding that holds in several cells and of several metrics, and is told by the clearest of them."""
+        places, names = dict.fromkeys(cells), dict.fromkeys(metrics)
+        words = [self.metrics[name].within_sentence for name in names]
+        if max(len(places), len(words)) > 1:
+            what = f" for {listed(words, 'metrics')}" if len(words) > 1 else ""
+            text += f" In all, this holds{what} in {in_words(places)}."
+        return self.finding(
+            check, severity, text, cells=places, metrics=names, **evidence
+        )
 
     def where(self, runs: Sequence[Stored]) -> str:
-        """Some runs in words: `iteration 4 of a/b/c`, `3 of 10 runs of a/b/c`, `30 runs of 5 cells`, `30 runs`."""
+        """Some runs in words: `iteration 4 of a/b/c`, `3 runs of a/b/c`, `30 runs`, `all 30 runs of the campaign`."""
         cells = list(dict.fromkeys(run.record.cell for run in runs))
-        names = in_words(cells)
         if len(runs) == 1:
-            return f"iteration {runs[0].record.iteration} of {names}"
+            return f"iteration {runs[0].record.iteration} of {label(cells[0])}"
         if len(runs) == len(self.runs):
             return f"all {len(runs)} runs of the campaign"
-        if len(cells) == len(runs) > LISTED_NAMES:
-            return f"{len(runs)} runs"
-        among = f"of {len(self.recorded[cells[0]])} " if len(cells) == 1 else ""
-        return f"{len(runs)} {among}runs of {names}"
+        several = len(cells) > LISTED_NAMES
+        return f"{len(runs)} runs" + ("" if several else f" of {in_words(cells)}")
 
 
 def listed(names: Sequence[str], what: str) -> str:

@@ -302,7 +302,7 @@ def _pooled(question: Question) -> TableRow | None:
     values = question.values
     parts = groups(values, ["model", "workload"])
     found = [question.compare(values.iloc[part]) for part in parts]
-    known = of_cells([one[0] for one in found if one is not None], percent=False)
+    known = of_cells([one[0] for one in found if one is not None])
     if not known:
         return None
     together = over(known)

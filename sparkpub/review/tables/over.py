@@ -1,7 +1,5 @@
-"""What several cells, sessions or campaigns show together: tables made of comparisons.
+"""What several sessions or campaigns show together: tables made of comparisons.
 
-- `pooled`: a metric over the cells of a campaign. Cells are combined as machines are. Exploratory: p-values are not
-  corrected.
 - `replications`: one comparison over several machines, or sessions of one: a session is what one machine measured in
   one campaign. A difference is formed within each first: see `estimate.over`.
 - `repeats`: a cell against the same cell of an earlier campaign. Time is what they differ in, so blocks of time are no
@@ -17,7 +15,6 @@ from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
     Estimate,
-    over,
     replication,
     spread,
 )
@@ -44,37 +41,10 @@ from sparkpub.review.tables.comparisons import (
     pairs_of,
 )
 
-MEMORY_UNIT = "GiB"
-"""Of metrics whose differences are pooled as they are: what an environment takes does not grow with the model."""
 REPEAT_PERCENT = 5.0
 """The methodology's margin for a repeated campaign."""
 _COMPARED = ["model", "workload", "metric", "baseline", "candidate"]
 """What makes two rows the same comparison, whatever the campaign."""
-_ABOUT = shared("campaign", "model", "workload", "metric", "unit", "family")
-POOLED: Columns = {
-    **shared("campaign", "metric", "unit", "family", "baseline", "candidate"),
-    **columns(
-        "integer",
-        cells="Cells that are pooled",
-        left_out="Cells whose runs are worth too few",
-    ),
-    **columns(
-        "number",
-        effect="The difference that the cells show together",
-    ),
-    **interval(
-        ci95_effect="its 95 % interval",
-    ),
-    **columns(
-        "number",
-        error="Standard error of the effect",
-        df="Degrees of freedom behind the error",
-        t="Their quotient",
-        p_value="p of no difference",
-        q="Cochran's Q",
-        heterogeneity_p="p of the cells having one difference",
-    ),
-}
 REPEATS: Columns = {
     **shared("campaign", "model", "workload", "metric", "unit", "family"),
     **columns(
@@ -89,7 +59,7 @@ REPEATS: Columns = {
     **FIGURES,
 }
 REPLICATIONS: Columns = {
-    **_ABOUT,
+    **shared("campaign", "model", "workload", "metric", "unit", "family"),
     **columns(
         "list",
         campaigns="The campaigns whose sessions these are",
@@ -134,37 +104,10 @@ REPLICATIONS: Columns = {
 }
 
 
-def pooled(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Every metric over the cells of a campaign, where there are several cells to pool."""
-    found = []
-    for part in groups(comparisons, ["campaign", "metric", "baseline", "candidate"]):
-        cells = rows(comparisons.iloc[part])
-        absolute = cells[0].unit == MEMORY_UNIT
-        known = of_cells(cells, percent=not absolute)
-        if not known:
-            continue
-        together = over(known)
-        low, high = together.ends()
-        pool = {
-            "cells": len(known),
-            "left_out": len(cells) - len(known),
-            "unit": cells[0].unit if absolute else "%",
-            "effect": together.value,
-            "ci95_effect_low": low,
-            "ci95_effect_high": high,
-            "error": together.error,
-            "df": together.df,
-            "t": together.value / together.error,
-            "p_value": together.p_value,
-        }
-        found.append(cells[0]._asdict() | spread(known) | pool)
-    return table(POOLED, found)
-
-
-def of_cells(found: Iterable[TableRow], *, percent: bool) -> list[Estimate]:
-    """What comparisons show, for `over`: in percent of their baselines or in their unit. Cells worth fewer than four
-    runs are left out; empty for fewer than two, or where one has no spread at all."""
-    estimates = [estimate(row, percent=percent) for row in found]
+def of_cells(found: Iterable[TableRow]) -> list[Estimate]:
+    """What comparisons of several cells show, for `over`, in their unit. Cells worth fewer than four runs are left
+    out; empty for fewer than two, or where one has no spread at all."""
+    estimates = list(map(estimate, found))
     known = [one for one in estimates if one and one.df >= MINIMUM_RUNS - 1]
     is_enough = len(known) > 1 and all(one.error > 0 for one in known)
     return known if is_enough else []

@@ -1,13 +1,13 @@
 """The browser's side: our own modules and style sheet, and Vega as the converter carries it.
 
-    files(cache)     everything the browser needs, by address from the site's root, named by content
+    files(cache)     everything the browser needs, in a folder that is named by what it holds
 
 Vega interprets the charts' expressions instead of compiling them, so no page needs `unsafe-eval`.
 """
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sparkpub.site.cache import Cache, key
 from sparkpub.site.figures.colours import STYLESHEET
@@ -15,65 +15,33 @@ from sparkpub.site.figures.converter import VEGA_LITE, VERSION, converter
 
 ASSETS = Path(__file__).parent / "assets"
 FOLDER = "assets/sparkpub"
-MODULES = (
-    "filters.js",
-    "page.js",
-    "live.js",
-    "explorer.js",
-    "compare.js",
-    "leaderboard.js",
-    "yours.js",
-    "costs.js",
-    "sparkpub.js",
-)
-"""In the order in which they import each other."""
-SEARCH = "search.js"
-"""Keeps the theme's search back until a reader turns to it."""
-ICON = f"{FOLDER}/icon.svg"
-"""Named in mkdocs.yml, so it keeps its address."""
+"""Of what pages and mkdocs.yml name, the icon and the licences, as well."""
 
 
-@dataclass(frozen=True)
-class Browser:
-    """What a page refers to. `files` maps addresses from the root to content."""
+class Browser(NamedTuple):
+    """What pages refer to, by address from the site's root. `search` keeps the theme's search back until a reader turns
+    to it."""
 
     files: dict[str, bytes]
-    module: str
     stylesheet: str
+    module: str
+    search: str
 
 
 def files(cache: Cache) -> Browser:
-    """Our modules, style sheet and the chart runtime, each under a name that changes with its content."""
-    chart = _vega(cache)
-    vega = named("vega.js", chart)
-    found = {vega: chart, f"{FOLDER}/licenses.txt": _LICENCES.encode()}
-    names = {"vega.js": vega.rpartition("/")[2]}
-    for source in MODULES:
-        text = (ASSETS / source).read_text(encoding="utf-8")
-        for plain, hashed in names.items():
-            text = text.replace(f"'./{plain}'", f"'./{hashed}'")
-        address = named(source, text.encode())
-        names[source] = address.rpartition("/")[2]
-        found[address] = text.encode()
-    address, content = script(SEARCH)
-    found[address] = content
-    style = STYLESHEET.read_bytes() + b"\n" + (ASSETS / "sparkpub.css").read_bytes()
-    stylesheet = named("sparkpub.css", style)
-    found[stylesheet] = style
-    found[ICON] = (ASSETS / "icon.svg").read_bytes()
-    return Browser(found, f"{FOLDER}/{names['sparkpub.js']}", stylesheet)
-
-
-def script(name: str) -> tuple[str, bytes]:
-    """Address and text of a script that pages name by themselves."""
-    text = (ASSETS / name).read_bytes()
-    return named(name, text), text
-
-
-def named(name: str, content: bytes) -> str:
-    """`assets/sparkpub/<stem>.<8 digits of SHA-256><suffix>`: a page never meets another build's file."""
-    stem, _, suffix = name.rpartition(".")
-    return f"{FOLDER}/{stem}.{hashlib.sha256(content).hexdigest()[:8]}.{suffix}"
+    """Our modules, style sheet and the chart runtime, in a folder whose name changes with any of them: a page never
+    meets another build's file."""
+    found = {path.name: path.read_bytes() for path in sorted(ASSETS.glob("*.js"))}
+    style = (ASSETS / "sparkpub.css").read_bytes()
+    found["sparkpub.css"] = STYLESHEET.read_bytes() + b"\n" + style
+    found["vega.js"] = _vega(cache)
+    digest = hashlib.sha256(b"".join(found.values())).hexdigest()[:8]
+    folder = f"{FOLDER}/{digest}"
+    placed = {f"{folder}/{name}": content for name, content in found.items()}
+    placed[f"{FOLDER}/icon.svg"] = (ASSETS / "icon.svg").read_bytes()
+    placed[f"{FOLDER}/licenses.txt"] = _LICENCES.encode()
+    names = ("sparkpub.css", "sparkpub.js", "search.js")
+    return Browser(placed, *(f"{folder}/{name}" for name in names))
 
 
 def _vega(cache: Cache) -> bytes:

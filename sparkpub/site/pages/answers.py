@@ -1,64 +1,111 @@
-"""The questions that readers come with, each with its answer: sentences made of tables, so that they cannot be wrong.
+"""The questions that readers come with, each a card with figures made of tables, so that they cannot be wrong.
 
-A sentence says the effect and how large it can be. Where nothing was measured it says so.
+What was not measured is a card too, with the command that measures it. What fails a check leads nothing, and where
+larger models were measured, no model below `LARGE` does.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import itemgetter
 
+from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.text import counted, extent, rounded, span
+from sparkpub.record.text import between, counted, extent, rounded, span
 from sparkpub.review.differences import is_of_weights, told
 from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
-from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
-from sparkpub.review.speeds import GENERATION
+from sparkpub.review.names import environment_name, flow_name, lengths_name
+from sparkpub.review.speeds import GENERATION, MILLISECONDS, Speed
 from sparkpub.review.tables.capacities import LIMITS
-from sparkpub.site.pages import campaign_page
+from sparkpub.review.tables.over import REPEAT_PERCENT
+from sparkpub.site.pages import campaign_page, findings, memory, model_links
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
     board_anchor,
     engines_name,
     figure_text,
-    served,
+    width_name,
 )
 from sparkpub.site.publication import Publication, newest_first
 
 LARGE = 20
-"""Parameters in 10**9 from which on a model is large: readers ask for the best of these too."""
-MOST = 3
-"""Models and engines that a sentence names."""
+"""Parameters in 10**9 from which on a model leads: smaller ones are faster, and nobody buys the machine for them."""
+MOST = 4
+"""Models on a card."""
+SHORT = 1024
+"""Tokens before an answer with which the card of long contexts begins, where they were measured."""
+WIDE_SPREAD = 0.1
+"""Share of a figure from which the spread of its own repetitions stands beside it."""
+WAITS = ("ttft_p50_ms", "ttft_mean_ms")
+POWER, HEAT = "gpu_power_mean_watt", ("gpu_temp_max_celsius", "gpu_temp_end_celsius")
+QUICK = "sparkpub quick localhost:8000"
 
 
 @dataclass(frozen=True)
-class FrontAnswer:
-    """A question with its answer. `note` says what was measured, `href` leads to more, `words` are others with which
-    readers ask it."""
+class Bar:
+    """A model with its figure, and the share of the best."""
+
+    name: str
+    note: str
+    figure: str
+    share: float
+    href: str
+    spread: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A question with its answer: bars, a small table or one large figure, and one line of words.
+
+    `words` are others with which readers ask it, `scope` says of what the figures are, `href` leads to more.
+    """
 
     question: str
+    words: str
     text: str
     href: str
-    note: str
-    words: str
+    link: str
+    scope: str = ""
+    bars: Sequence[Bar] = ()
+    large: str = ""
+    unit: str = ""
+    table: Sequence[Sequence[str]] = ()
+    """Rows, of which the first has the names of the columns."""
+    command: str = ""
 
     @property
     def anchor(self) -> str:
         """Its place in the page."""
         return re.sub(r"\W+", "-", self.question.lower()).strip("-")
 
+    @property
+    def plain(self) -> str:
+        """All it says, for the search."""
+        bars = (f"{bar.name} {bar.note}: {bar.figure}" for bar in self.bars)
+        cells = (" ".join(row) for row in self.table)
+        large = f"{self.large} {self.unit}".strip()
+        return ". ".join(filter(None, [self.scope, *bars, *cells, large, self.text]))
 
-def answers(publication: Publication) -> list[FrontAnswer]:
-    """Every question that the data answer, in the order in which readers ask."""
+
+def cards(publication: Publication) -> list[Card]:
+    """Every question in the order in which readers ask. Without a ranked model only what holds for any site."""
     boards = home_boards(publication)
-    found = [
-        _fastest(boards),
-        _users(boards),
+    if not boards:
+        return [_mine(), _trust(publication)]
+    one = boards.get("one")
+    return [
+        _fastest(one),
+        _together(boards.get("some") or boards.get("many")),
+        _context(publication, one),
+        _formats(one),
+        _power(publication),
+        _capacity(boards.get("capacity")),
+        _fits(publication),
         _containers(publication),
-        _formats(boards),
+        _mine(),
+        _engines(one),
+        _trust(publication),
     ]
-    return [answer for answer in found if answer is not None]
 
 
 def home_boards(publication: Publication) -> dict[str, Board]:
@@ -69,161 +116,219 @@ def home_boards(publication: Publication) -> dict[str, Board]:
     }
 
 
+def _missing(
+    question: str, words: str, how: str, command: str = QUICK, href: str = "measure/"
+) -> Card:
+    """The card of what was not measured. `how` says what measures it."""
+    text = f"Not measured yet. {how}"
+    return Card(question, words, text, href, "How to measure it", command=command)
+
+
 # -- how fast, how many users ------------------------------------------------------------------------------
 
 
-def _fastest(boards: Mapping[str, Board]) -> FrontAnswer | None:
-    board = boards.get("one") or next(iter(boards.values()), None)
+def _fastest(board: Board | None) -> Card:
+    question, words = "Which model is fastest for one user?", "tokens per second, best"
     if board is None or board.metric.name != GENERATION:
-        return None
-
-    def speed(entry: RankedFigure) -> str:
-        return f"{figure_text(entry.value, board.metric)} tok/s"
-
-    return FrontAnswer(
-        "How fast, and what should I run?",
-        f"For {flow_name(board.load)}, {_leaders(board, speed)}.",
-        ADDRESS,
-        _about(board),
-        "which model, tokens per second",
-    )
-
-
-def _users(boards: Mapping[str, Board]) -> FrontAnswer | None:
-    board = boards.get("some") or boards.get("many")
-    if board is None or not board.load.at_once:
-        return None
-    users = board.load.at_once
-
-    def shared(entry: RankedFigure) -> str:
-        each = rounded(entry.speed.per_user or entry.value / users, 2)
-        return f"{figure_text(entry.value, board.metric)} tok/s in all, {each} for each"
-
-    text = f"With {flow_name(board.load)}, {_leaders(board, shared)}."
-    return FrontAnswer(
-        "How many users can it serve?",
-        f"{text} {_capacity(boards.get('capacity'))}".strip(),
-        f"{ADDRESS}#{board_anchor(board)}",
-        _about(board),
-        "concurrency, parallel",
-    )
-
-
-def _leaders(board: Board, figure: Callable[[RankedFigure], str]) -> str:
-    """The best model; and of the large ones the best, with those that are no further from it than a repeat may be."""
-    best, near = board.rows[0], _best_large(board)
-    text = f"{_named(best)} makes {figure(best.best)}"
-    if near and best not in near:
-        said = (f"{_named(row)}: {figure(row.best)}" for row in near[:MOST])
-        text += f"; from {LARGE}B up, {'; '.join(said)}"
-    return text
-
-
-def _best_large(board: Board) -> list[RankedModel]:
-    """The best of the large models and those of them whose order a repeat may turn."""
-    large = [row for row in board.rows if (row.billions or 0) >= LARGE]
-    return [row for row in board.near(large[0]) if row in large] if large else []
-
-
-def _named(row: RankedModel) -> str:
-    """`Nemotron-3-Nano-30B-A3B in NVFP4`; speculative decoding is said, since it is most of such a figure."""
-    best = row.best.speed
-    name = row.model.name
-    if best.setup.quantization is not None:
-        name += f" in {best.setup.quantization}"
-    return f"{name} with speculative decoding" if best.is_speculative else name
-
-
-def _about(board: Board) -> str:
-    """`24 models on a DGX Spark, vLLM 0.26.0; 1,024 in, 1,024 out (llama-benchy)`."""
-    made_with = engines_name(board.speeds)
+        return _missing(question, words, "This command measures one user first:")
+    leading = _leading(board)
+    behind = [row for row in board.rows if row not in leading]
+    text = f"{lengths_name(board.load)}; differences under {REPEAT_PERCENT:g} % may be noise."
+    if (
+        _is_large(leading[0])
+        and behind
+        and behind[0].best.share > leading[0].best.share
+    ):
+        most = figure_text(behind[0].best.value, board.metric)
+        text += f" Below {LARGE}B: up to {most}."
     models = counted(len(board.rows), "model")
-    return f"{models} on {board.machine}, {made_with}; {lengths_name(board.load)} ({board.load.tool})"
+    return _ranking(board, question, words, text, f"All {models}")
 
 
-def _capacity(board: Board | None) -> str:
-    """How many requests a second the best of the large models takes, and what that means for its users."""
-    if board is None:
-        return ""
-    near = _best_large(board) or board.rows[:1]
-    best = near[0].best.capacity
-    who = f"{_named(near[0])} takes"
-    if len(near) > 1:
-        who = f"{_named(near[0])} and {len(near) - 1} more take"
-    if (near[0].billions or 0) >= LARGE:
-        who = f"From {LARGE}B up, {who}"
-    rate = f"{best.text} requests a second"
-    means = f": {served([row.best.capacity for row in near])}"
-    if best.at_least:
-        rate = f"every rate up to {best.rate} requests a second, the highest measured,"
-    elif best.rate is None:
-        rate, means = f"fewer than {best.rates[0]:g} requests a second", ""
-    return f"{who} {rate} ({lengths_name(board.load)}) with {LIMITS}{means}."
+def _together(board: Board | None) -> Card:
+    words = "concurrency, parallel, how many users can it serve"
+    if board is None or not board.load.at_once:
+        how = "This command measures several at once:"
+        command = f"{QUICK} --at-once 10"
+        return _missing("And for ten users together?", words, how, command)
+    users = board.load.at_once
+    leading = [row.best for row in _leading(board)[:MOST]]
+    each = [entry.speed.per_user or entry.value / users for entry in leading]
+    text = f"Each user gets {extent(each)} tokens a second."
+    question = f"And for {flow_name(board.load)} together?"
+    return _ranking(board, question, words, text, "By model")
 
 
-# -- containers --------------------------------------------------------------------------------------------
-
-
-def _containers(publication: Publication) -> FrontAnswer | None:
-    """What the newest comparison of each engine with Docker shows, on the home machine first."""
-    metric = METRICS[GENERATION]
-    home = publication.boards[0].machine if publication.boards else ""
-    found: dict[str, tuple[bool, str, str]] = {}
-    for campaign in newest_first(publication.campaigns):
-        mine = [
-            speed for speed in publication.speeds if speed.campaign == campaign.name
-        ]
-        kinds = {environment_name(speed.setup.environment_type) for speed in mine}
-        text = campaign_page.compared(publication, campaign, metric)
-        if text and kinds == {"native", "Docker"} and not publication.shared(campaign):
-            engine = (
-                f"{mine[0].setup.engine or 'Engine not stated'} on {mine[0].machine}"
-            )
-            away = mine[0].machine != home
-            found.setdefault(engine, (away, f"{engine}: {text}", campaign.name))
-    if not found:
-        return None
-    told = sorted(found.values(), key=itemgetter(0))[:MOST]
-    return FrontAnswer(
-        "Does Docker cost anything?",
-        " ".join(text for _, text, _ in told),
-        f"campaigns/{told[0][2]}/",
-        "In brackets: the interval that decides, and the verdict",
-        "container, overhead, slower",
-    )
-
-
-# -- formats -----------------------------------------------------------------------------------------------
-
-
-def _formats(boards: Mapping[str, Board]) -> FrontAnswer | None:
-    """What narrower weights change: speed for one user, and the time to the first token of a long prompt."""
-    one, long = boards.get("one"), boards.get("long")
-    if one is None or one.metric.name != GENERATION:
-        return None
-    said = [
-        f"{weights} {extent(chain.from_iterable(of_models))} times ({counted(len(of_models), 'model')})"
-        for weights, of_models in _ratios(one).items()
-    ]
-    if not said:
-        return None
-    text = f"For one user, as fast as 16 bits: {'; '.join(said)}."
-    if long is not None and long.metric.unit == "ms":
-        ratios = [*chain.from_iterable(chain.from_iterable(_ratios(long).values()))]
-        if ratios:
-            prompt = f"{long.load.input_tokens or long.load.depth:,}"
-            text += f" The first token after a prompt of {prompt} takes {extent(ratios)} times as long."
-    numbers = sorted({len(speed.records) for speed in one.speeds})
-    runs = "one run"
-    if numbers != [1]:
-        runs = f"{span([str(number) for number in numbers])} runs"
-    return FrontAnswer(
-        "Do FP8 and NVFP4 pay?",
+def _ranking(board: Board, question: str, words: str, text: str, link: str) -> Card:
+    """The best models of a board as bars."""
+    leading = [row.best for row in _leading(board)[:MOST]]
+    best = max(entry.value for entry in leading)
+    size = f"from {LARGE}B up, " if _is_large(_leading(board)[0]) else ""
+    return Card(
+        question,
+        words,
         text,
-        ADDRESS,
-        f"Each {runs}, and only weights and kernels differ: {one.machine}, {load_name(one.load)}",
-        "FP4, 4-bit, quantisation",
+        f"{ADDRESS}#{board_anchor(board)}",
+        link,
+        scope=f"{board.machine}, {size}tokens a second ({engines_name(board.speeds)})",
+        bars=[
+            Bar(
+                entry.speed.model.name,
+                _recipe(entry.speed),
+                figure_text(entry.value, board.metric),
+                entry.value / best,
+                model_links.page(entry.speed.model),
+                _spread(entry.speed),
+            )
+            for entry in leading
+        ],
     )
+
+
+def _leading(board: Board) -> list[RankedModel]:
+    """The models that may lead, the best first: the large ones, or all where none is."""
+    return [row for row in board.rows if _is_large(row)] or list(board.rows)
+
+
+def _is_large(row: RankedModel) -> bool:
+    return (row.billions or 0) >= LARGE
+
+
+def _recipe(speed: Speed) -> str:
+    """Format of the weights; speculative decoding is said, since it is most of such a figure."""
+    drafted = "speculative" if speed.is_speculative else ""
+    return ", ".join(filter(None, [speed.setup.quantization, drafted]))
+
+
+def _spread(speed: Speed) -> str:
+    """`± 45`, where the repetitions of a single run lie far apart."""
+    spread = speed.records[0].spreads.get(GENERATION)
+    mean = speed.mean(GENERATION)
+    if len(speed.records) > 1 or spread is None or not mean:
+        return ""
+    return (
+        f"± {rounded(spread.deviation, 2)}"
+        if spread.deviation > WIDE_SPREAD * mean
+        else ""
+    )
+
+
+def _capacity(board: Board | None) -> Card:
+    question = "How many requests a second can it serve?"
+    words = "users, capacity, arrival rate, load"
+    if board is None:
+        how = "A matrix with several request rates does:"
+        return _missing(
+            question, words, how, "sparkpub collect MATRIX", "guide/servers/"
+        )
+    leading = [row.best for row in _leading(board)]
+    held = [entry for entry in leading if entry.capacity.rate][: MOST - 1]
+    failed = [entry for entry in leading if not entry.capacity.rate]
+    table = [["requests", "per s", "at once", "tok/s each"]]
+    for entry in held or leading[: MOST - 1]:
+        found = entry.capacity
+        speed = entry.speed
+        rate = f"{found.rate:g}" if found.rate else found.text
+        numbers = rounded(found.in_flight, 2), rounded(found.user_tok_s, 2)
+        table.append([f"{speed.model.name} {_recipe(speed)}".strip(), rate, *numbers])
+    text = f"With {LIMITS}."
+    if held and failed:
+        lowest = failed[0].capacity.rates[0]
+        text += f" {counted(len(failed), 'model')} cannot take {lowest:g}."
+    scope = f"{board.machine}, {lengths_name(board.load)}, arriving at random"
+    href = f"{ADDRESS}#{board_anchor(board)}"
+    return Card(question, words, text, href, "Capacity", scope, table=table)
+
+
+# -- context and formats -----------------------------------------------------------------------------------
+
+
+def _context(publication: Publication, board: Board | None) -> Card:
+    """Speed and wait of the best model that one user was measured with at several lengths."""
+    question = "What does long context do to it?"
+    words = "long prompt, prefill, time to first token, depth"
+    for row in _leading(board) if board else ():
+        best = row.best.speed
+        depths = _by_context(publication.speeds, best)
+        if len(depths) > 1:
+            first, *rest = depths
+            shown = [depths[at] for at in (first, *rest[1 - MOST :])]
+            rates = [decode(speed) or 0.0 for speed in shown]
+            waits = [speed.mean(*WAITS) or 0.0 for speed in shown]
+            heads = [f"{round(before(speed.load) / 1000)}k" for speed in shown]
+            table = [
+                ["tokens read", *heads],
+                ["tok/s", *map(rounded, rates)],
+                [
+                    "first token",
+                    *(f"{rounded(ms / MILLISECONDS, 2)} s" for ms in waits),
+                ],
+            ]
+            kept = round(100 * rates[-1] / rates[0])
+            text = (
+                f"At {heads[-1]} it generates at {kept} % of the speed at {heads[0]}."
+            )
+            scope = f"{best.machine}, one user, {row.model.name} {_recipe(best)}"
+            page = f"{model_links.page(row.model)}#context-of-{row.model.slug}"
+            return Card(question, words, text, page, "By model", scope, table=table)
+    how = "This command measures three lengths:"
+    command = f"{QUICK} --prompt 1024 --prompt 8192 --prompt 16384"
+    return _missing(question, words, how, command)
+
+
+def _by_context(speeds: Sequence[Speed], best: Speed) -> dict[int, Speed]:
+    """Tokens before the answer to what one user gets from a recipe with them, from `SHORT` on and rising."""
+    found = {
+        before(speed.load): speed
+        for speed in speeds
+        if speed.setup == best.setup
+        and speed.load.tool == best.load.tool
+        and speed.load.at_once == 1
+        and before(speed.load) >= SHORT
+        and not speed.doubts
+        and decode(speed)
+        and speed.mean(*WAITS)
+    }
+    return dict(sorted(found.items()))
+
+
+def before(load: Load) -> int:
+    """Tokens that are read before the answer begins."""
+    return (load.input_tokens or 0) + load.depth
+
+
+def decode(speed: Speed) -> float | None:
+    """Tokens a second that one user gets once the answer has begun, where its tool tells them from the wait."""
+    each = speed.mean("tpot_mean_ms", "tpot_p50_ms")
+    return MILLISECONDS / each if each else speed.mean(GENERATION)
+
+
+def _formats(board: Board | None) -> Card:
+    """What narrower weights change for one user."""
+    question, words = "Which format?", "FP8, NVFP4, FP4, 4-bit, quantisation, weights"
+    rows = [row for row in _leading(board) if len(row.entries) > 1] if board else []
+    if board is None or not rows or board.metric.name != GENERATION:
+        how = "Serve one model in two formats, and measure each:"
+        return _missing(question, words, how)
+    shown = rows[: MOST - 1]
+    widths = [
+        bits for bits in board.widths if any(bits in row.entries for row in shown)
+    ]
+    table = [["tok/s", *map(width_name, widths)]]
+    for row in shown:
+        cells = [row.entries.get(bits) for bits in widths]
+        figures = [rounded(mine[0].value) if mine else "–" for mine in cells]
+        table.append([row.model.name, *figures])
+    ratios = [
+        f"{weights} {extent(chain.from_iterable(of_models))} ({counted(len(of_models), 'model')})"
+        for weights, of_models in _ratios(board).items()
+    ]
+    text = "Quality was not measured."
+    if ratios:
+        text = f"Times as fast as 16 bits: {'; '.join(ratios)}. {text}"
+    scope = f"{board.machine}, one user, {lengths_name(board.load)}"
+    href = f"{ADDRESS}#{board_anchor(board)}"
+    return Card(question, words, text, href, "All formats", scope, table=table)
 
 
 def _ratios(board: Board) -> dict[str, list[list[float]]]:
@@ -247,3 +352,172 @@ def _ratios(board: Board) -> dict[str, list[list[float]]]:
 
 def _differ_in_weights(one: RankedFigure, other: RankedFigure) -> bool:
     return is_of_weights(*(told(each.speed.records[0]) for each in (one, other)))
+
+
+# -- the machine -------------------------------------------------------------------------------------------
+
+
+def _power(publication: Publication) -> Card:
+    """What the GPU drew, how warm it was and how fast it ran, over all runs that count."""
+    question = "How many watts, how hot?"
+    words = "power, energy, temperature, heat, thermal, throttling, clock"
+    home = publication.boards[0].machine
+    mine = [speed for speed in publication.speeds if speed.machine == home]
+    drawn = [speed for speed in mine if POWER in speed.figures]
+    if not drawn:
+        how = "Run it on the machine itself, whose sensors it reads:"
+        return _missing(question, words, how)
+
+    def seen(*metrics: str) -> list[float]:
+        return [mean for speed in mine if (mean := speed.mean(*metrics)) is not None]
+
+    def runs(*metrics: str) -> str:
+        having = [speed for speed in mine if speed.mean(*metrics) is not None]
+        return counted(sum(len(speed.records) for speed in having), "run")
+
+    said = []
+    if clocks := seen("gpu_clock_sm_mean_mhz"):
+        said.append(f"Clock {extent((mhz / 1000 for mhz in clocks), 3)} GHz.")
+    if warm := seen(*HEAT):
+        said.append(f"At most {max(warm):.0f} °C, in {runs(*HEAT)}.")
+    return Card(
+        question,
+        words,
+        " ".join(said),
+        f"runs/?campaign={drawn[0].campaign}",
+        "Runs",
+        scope=f"{home}, GPU under load, means of {runs(POWER)}",
+        large=span([rounded(watt, 2) for watt in sorted(seen(POWER))]),
+        unit="W",
+    )
+
+
+def _fits(publication: Publication) -> Card:
+    """The largest model that ran in each width of the weights, with the memory that it leaves."""
+    home = publication.boards[0].machine
+    mine = [speed for speed in publication.speeds if speed.machine == home]
+    total = memory.of_machine(publication, home)
+    words = "unified memory, VRAM, size, out of memory"
+    found = [fit for fit in memory.fits(mine) if not fit.speed.doubts]
+    if total is None or not found:
+        how = "A server that runs shows that its model fits:"
+        return _missing("What fits in the memory?", words, how)
+    largest: dict[int | None, memory.Fit] = {}
+    for fit in sorted(found, key=lambda fit: -fit.weights_gib):
+        largest.setdefault(fit.speed.bits, fit)
+    table = [["largest that ran", "weights", "left"]]
+    for _, fit in sorted(largest.items(), key=lambda item: -(item[0] or 0))[:MOST]:
+        name = f"{fit.speed.model.name} {_recipe(fit.speed)}"
+        table.append([name, fit.weights, f"{total - fit.weights_gib:.0f} GiB"])
+    return Card(
+        f"What fits in {total:.1f} GiB?",
+        words,
+        "What is left holds KV cache, engine and system. ~: by the parameters in the name.",
+        "models/",
+        "By model",
+        scope=home,
+        table=table,
+    )
+
+
+# -- containers and engines --------------------------------------------------------------------------------
+
+
+def _containers(publication: Publication) -> Card:
+    """What Docker costs: as the newest campaign says that could tell, on the home machine where one could."""
+    question, words = (
+        "Does Docker cost anything?",
+        "container, overhead, slower, native",
+    )
+    metric, home = METRICS[GENERATION], publication.boards[0].machine
+    found = []
+    for campaign in newest_first(publication.campaigns):
+        mine = [
+            speed for speed in publication.speeds if speed.campaign == campaign.name
+        ]
+        kinds = {environment_name(speed.setup.environment_type) for speed in mine}
+        rows = publication.results.comparisons_of(campaign.name, metric.name)
+        if rows and kinds == {"native", "Docker"} and not publication.shared(campaign):
+            cost = campaign_page.effect(publication, campaign, metric)
+            at_home = mine[0].machine == home
+            found.append((cost is None, not at_home, mine[0], campaign.name, cost))
+    found.sort(key=lambda item: item[:2])
+    if not found:
+        how = "A matrix with environments of both kinds does:"
+        return _missing(question, words, how, "sparkpub collect MATRIX", "guide/spark/")
+    _, is_away, speed, name, cost = found[0]
+    where = f"{speed.setup.engine or 'Engine not stated'} on {speed.machine}"
+    href, text = f"campaigns/{name}/", ""
+    if is_away:
+        text = f"On {home}: not known"
+        measured = [item for item in found if not item[1]]
+        text += "; it was measured in separate blocks of time." if measured else "."
+    if cost is None:
+        return Card(question, words, text, href, "Evidence", where, large="not known")
+    machines = f", {cost.machines} machines" if cost.machines > 1 else ""
+    return Card(
+        question,
+        words,
+        f"{cost.words}. {text}".strip(),
+        href,
+        "Evidence",
+        scope=f"{where}{machines}: change of output throughput, 95 % interval",
+        large=between(cost.low, cost.high, 1, signed=True),
+        unit="%",
+    )
+
+
+def _engines(board: Board | None) -> Card:
+    """One model and width in two engines; where there is none, which engine is missing."""
+    words = "engine, SGLang, TensorRT-LLM, Ollama"
+    for row in board.rows if board else ():
+        for entries in row.entries.values():
+            best = {entry.speed.setup.engine: entry for entry in reversed(entries)}
+            if len(best) > 1 and board is not None:
+                top = max(entry.value for entry in best.values())
+                bars = [
+                    Bar(
+                        engine or "not stated",
+                        _recipe(entry.speed),
+                        figure_text(entry.value, board.metric),
+                        entry.value / top,
+                        model_links.setup(entry.speed),
+                    )
+                    for engine, entry in best.items()
+                ]
+                scope = f"{board.machine}, one user, {row.model.name}"
+                href = f"{ADDRESS}#{board_anchor(board)}"
+                text = lengths_name(board.load)
+                return Card("Which engine?", words, text, href, "By model", scope, bars)
+    engines = {speed.setup.engine for speed in (board.speeds if board else ())}
+    known = sorted(filter(None, engines)) or ["vLLM"]
+    other = "vLLM" if known == ["llama.cpp"] else "llama.cpp"
+    how = "Serve a model that is measured here with the other engine:"
+    return _missing(
+        f"{known[0]} or {other}?", words, how, "sparkpub quick localhost:8080"
+    )
+
+
+# -- yours -------------------------------------------------------------------------------------------------
+
+
+def _mine() -> Card:
+    return Card(
+        "Is mine as fast?",
+        "compare, measure my own, half the published number, slow",
+        "Measure your server, or drop a result file: it stays in your browser. Half as fast? Compare clocks, "
+        "format, speculation and tokens per step.",
+        "measure/",
+        "Measure yours",
+        command=QUICK,
+    )
+
+
+def _trust(publication: Publication) -> Card:
+    return Card(
+        "Can I trust it?",
+        "checks, evidence",
+        findings.judged(publication),
+        "review/",
+        "What was checked",
+    )

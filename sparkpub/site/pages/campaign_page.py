@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import between, counted, percent
+from sparkpub.record.text import SPACE, between, counted, percent
 from sparkpub.review import differences, sweeps
 from sparkpub.review.checks.happened import unrecorded
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.leaderboard import machines
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS
+from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as rows_of
+from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures.figure import Figure
@@ -20,7 +23,13 @@ from sparkpub.site.figures.library import ENDINGS, Library
 from sparkpub.site.figures.others import capacities
 from sparkpub.site.figures.said import capacity, curves, drifting, growing
 from sparkpub.site.pages import findings, memory
-from sparkpub.site.publication import Publication, cell_keys, cell_label, slug
+from sparkpub.site.publication import (
+    Publication,
+    cell_keys,
+    cell_label,
+    newest_first,
+    slug,
+)
 from sparkpub.site.study import KEYS, StudiedCampaign, worth
 
 ANSWERS = 4
@@ -57,9 +66,16 @@ def context(
     """What the template of a campaign's page needs."""
     headlines = publication.headlines(campaign)
     found = answering(publication, library, campaign, asked(publication, campaign))
-    # Beside the answer stands one chart of each section, and more of one that stands alone.
+    # One chart of each section is in sight, and more of one that stands alone; what says the answer comes first, and
+    # the answer is not said twice.
     first = [section.figures[0] for section in found]
     rest = [figure for section in found for figure in section.figures[1:]]
+    sections = [*found, *_asking(publication, library, campaign)]
+    placed = {placeholder(one.key): one for one in library.wanted.values()}
+    about = card(publication, campaign)
+    charts = [*first, *rest][:CHARTS]
+    charts.sort(key=lambda chart: placed[chart].says not in about["answers"])
+    shown = {placed[chart].says for chart in charts}
     recipes = []
     if campaign.matrix is None:
         recipes = differences.differences(campaign, publication.names)
@@ -68,14 +84,15 @@ def context(
         "names": publication.names.campaign(campaign.name),
         "extent": extent(publication, campaign),
         "unrecorded": unrecorded(campaign),
-        "card": card(publication, campaign),
+        "card": about,
+        "answers": [answer for answer in about["answers"] if answer not in shown],
         "problems": findings.problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
         "headlines": headlines,
         "summary": summary(publication, campaign, headlines),
-        "charts": [*first, *rest][:CHARTS],
-        "sections": [*found, *_asking(publication, library, campaign)],
-        "placed": {placeholder(one.key): one for one in library.wanted.values()},
+        "charts": charts,
+        "sections": sections,
+        "placed": placed,
         "memory": memory.ledger(publication, campaign),
         "settings": environments_of(campaign),
         "recipes": [recipe for recipe in recipes if recipe.text],
@@ -224,6 +241,14 @@ def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
     }
 
 
+def in_order(publication: Publication) -> list[CampaignData]:
+    """Every campaign as lists show them: those of the home machine, the newest first, then the newest of the others."""
+    ranked = machines(publication.speeds, publication.options.home)[:1]
+    home = {speed.campaign for speed in publication.speeds if speed.machine in ranked}
+    ordered = newest_first(publication.campaigns)
+    return sorted(ordered, key=lambda campaign: campaign.name not in home)
+
+
 def extent(publication: Publication, campaign: CampaignData) -> str:
     """How much was measured: `24 models in 38 builds`, or `4 models in 2 environments` where a key is a model."""
     keys, environments, _ = campaign.axes
@@ -295,6 +320,56 @@ def compared(publication: Publication, campaign: CampaignData, metric: Metric) -
             ends = between(low, high, 1, signed=True)
             text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
     return text
+
+
+class Effect(NamedTuple):
+    """How environments differ in a metric: what the intervals leave open, in per cent, and the verdict in words."""
+
+    low: float
+    high: float
+    words: str
+    machines: int
+
+
+def effect(
+    publication: Publication, campaign: CampaignData, metric: Metric
+) -> Effect | None:
+    """The effect over all machines that a claim joins, else over the campaign's models; None where its design or its
+    checks allow no conclusion."""
+    rows: Sequence[TableRow] = publication.results.comparisons_of(
+        campaign.name, metric.name
+    )
+    if publication.review.voiding(campaign.name):
+        return None
+    _, over = publication.results.over(publication.joined(campaign))
+    together = rows_of(over[over["metric"] == metric.name])
+    if len(together) == 1 and together[0].effect_unit == "%":
+        rows = together
+        intervals = [row.ci95_effect for row in rows]
+    else:
+        intervals = [_in_percent(row) for row in rows]
+    verdicts = {row.verdict for row in rows}
+    if "confounded" in verdicts or None in intervals:
+        return None
+    ends = [end for interval in intervals for end in interval or ()]
+    words = "Differs between models"
+    if "undecided" in verdicts:
+        words = "No clear effect"
+    elif len(verdicts) == 1:
+        margin = f"{rows[0].equivalence_margin_percent:g}{SPACE}%"
+        equal = f"Equal within {margin}"
+        words = equal if verdicts == {"equivalent"} else verdicts.pop().capitalize()
+    machines = max(row.machines for row in rows)
+    return Effect(min(ends), max(ends), words, machines)
+
+
+def _in_percent(row: TableRow) -> tuple[float, float] | None:
+    """The interval that decides a comparison, in per cent of the baseline."""
+    interval = deciding(row)
+    if interval is None or row.difference_percent is None:
+        return None
+    low, high = (100 * end / row.mean_baseline for end in interval)
+    return low, high
 
 
 def _shape(whole: StudiedCampaign, metric: Metric) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from sparkpub.record.owner import Owner
 from sparkpub.record.store import Stored
 from sparkpub.site.content import SiteOptions
 
@@ -28,8 +29,11 @@ class Published:
     truncated: bool = False
 
 
-def published(stored: Stored, options: SiteOptions) -> tuple[Published, ...]:
-    """The record itself, then its evidence in the order of the record."""
+def published(
+    stored: Stored, options: SiteOptions, owner: Owner | None = None
+) -> tuple[Published, ...]:
+    """The record itself, then its evidence in the order of the record. What was gathered is linked at its owner's
+    commit and not copied."""
     files = [("record", stored.path, stored.sha256, stored.path.stat().st_size, False)]
     files += [
         (item.role, stored.evidence_path(item), item.sha256, item.bytes, item.truncated)
@@ -38,8 +42,8 @@ def published(stored: Stored, options: SiteOptions) -> tuple[Published, ...]:
     found = []
     for role, path, sha256, size, truncated in files:
         address = _address(stored, path)
-        repository = None if address is None else repository_address(path, options)
-        if repository is not None and not options.evidence_on_site:
+        repository = None if address is None else _linked(path, options, owner)
+        if owner is not None or (repository and not options.evidence_on_site):
             address = None
         found.append(
             Published(
@@ -47,6 +51,15 @@ def published(stored: Stored, options: SiteOptions) -> tuple[Published, ...]:
             )
         )
     return tuple(found)
+
+
+def _linked(path: Path, options: SiteOptions, owner: Owner | None) -> str | None:
+    """A file's address in the repository that it is from, as far as it is in one."""
+    if owner is None:
+        return repository_address(path, options)
+    if owner.imported:
+        return None
+    return f"{owner.address}/{path.parent.name}/{path.name}"
 
 
 def _address(stored: Stored, path: Path) -> str | None:

@@ -42,7 +42,7 @@ def judged(publication: Publication) -> str:
     }
     if unknown:
         said.append(
-            f"Which model ran is known by name only in {len(unknown):,} of {counted(len(runs), 'run')}."
+            f"{len(unknown):,} of {counted(len(runs), 'run')} do not show which model ran."
         )
     cells = [
         members
@@ -52,7 +52,7 @@ def judged(publication: Publication) -> str:
     alone = sum(len(members) == 1 for members in cells)
     if alone:
         said.append(
-            f"{alone:,} of {counted(len(cells), 'cell')} are a single run, so how far runs differ is not known."
+            f"{alone:,} of {counted(len(cells), 'figure')} are from a single run."
         )
     for home in machines(publication.speeds, publication.options.home)[:1]:
         origins = {
@@ -63,5 +63,5 @@ def judged(publication: Publication) -> str:
         }
         owners = {origin.author if origin else None for origin in origins}
         if len(owners) == 1 and (owner := owners.pop()):
-            said.append(f"All that is ranked on {home} is from one owner, {owner}.")
+            said.append(f"Everything ranked on {home} is from one owner, {owner}.")
     return " ".join(said)

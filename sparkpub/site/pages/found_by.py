@@ -9,7 +9,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.speeds import Speed
 from sparkpub.site.content import SearchAnswer
-from sparkpub.site.pages.answers import FrontAnswer
+from sparkpub.site.pages.answers import Card
 from sparkpub.site.pages.leaderboard_page import board_anchor
 from sparkpub.site.publication import Publication
 
@@ -56,35 +56,30 @@ def with_synonyms(*texts: str) -> str:
     return " ".join([said, *more])
 
 
-def of_campaign(publication: Publication, campaign: CampaignData, answer: str) -> str:
-    """Words of a campaign: its key, its answer, its models, environments and engines."""
+def of_campaign(publication: Publication, campaign: CampaignData) -> str:
+    """Words of a campaign: its key, its models, environments and engines."""
     names = publication.names.campaign(campaign.name)
     mine = [speed for speed in publication.speeds if speed.campaign == campaign.name]
     has_bandwidths = campaign.name in set(publication.results.bandwidths["campaign"])
     return with_synonyms(
         campaign.name,
-        _often(BANDWIDTH) if has_bandwidths else "",
-        answer,
+        BANDWIDTH if has_bandwidths else "",
         *names.models.values(),
         *names.environments.values(),
         *_about(mine),
     )
 
 
-def of_front(answers: Sequence[FrontAnswer]) -> list[SearchAnswer]:
-    """Words of the first page: its questions, each with its answer."""
+def of_front(answers: Sequence[Card]) -> list[SearchAnswer]:
+    """The questions of the first page, each with its answer."""
     return [
-        SearchAnswer(
-            answer.anchor,
-            f"{answer.question} ({answer.words})",
-            f"{answer.text} {_often(answer.words)}",
-        )
-        for answer in answers
+        SearchAnswer(card.anchor, card.question, card.plain, with_synonyms(card.words))
+        for card in answers
     ]
 
 
 def of_loads(boards: Sequence[Board]) -> list[SearchAnswer]:
-    """Words of the leaderboard's tables of the machine that comes first: what each ranks by."""
+    """The leaderboard's tables of the machine that comes first: what each ranks by."""
     titles = {
         board_anchor(board): f"{board.title}: {board.metric.label}"
         for board in boards
@@ -93,18 +88,19 @@ def of_loads(boards: Sequence[Board]) -> list[SearchAnswer]:
     if titles:
         titles["cost"] = COST
     return [
-        SearchAnswer(place, title, _often(with_synonyms(title)))
+        SearchAnswer(place, title, "", with_synonyms(title))
         for place, title in titles.items()
     ]
 
 
 def of_glossary() -> list[SearchAnswer]:
-    """Words of the page that defines metrics: each that leads campaigns, with its definition."""
+    """The metrics that lead campaigns, each with its definition."""
     return [
         SearchAnswer(
             slug(metric.name),
             metric.label,
-            f"{metric.definition} {_often(with_synonyms(metric.label))}",
+            metric.definition,
+            with_synonyms(metric.label),
         )
         for metric in METRICS.values()
         if metric.headline is not None
@@ -123,11 +119,6 @@ def of_model(speeds: Sequence[Speed], page: Mapping[str, Any]) -> str:
     cost = "energy and cost of a token" if page["costs"] else ""
     version = "a new version of the engine" if page["versions"] else ""
     return with_synonyms("throughput", cost, version, *_about(speeds))
-
-
-def _often(words: str) -> str:
-    """Said several times, the words of a short text go before those that a long one says by the way."""
-    return " ".join(3 * [words])
 
 
 def _about(speeds: Iterable[Speed]) -> Iterator[str]:

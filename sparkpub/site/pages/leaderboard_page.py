@@ -193,7 +193,7 @@ def notes(board: Board) -> list[str]:
     random = {speed.model.name for speed in speeds if speed.setup.random_weights}
     if random:
         found.append(
-            f"Random weights, so the speed is real and the answers are not: {_few(random)}."
+            f"Random weights (representative speed, meaningless answers): {_few(random)}."
         )
     bounds = {
         row.best.is_placed

@@ -1,11 +1,16 @@
-"""Where the machine's memory went in one run of each cell, as a table."""
+"""Where the machine's memory went in one run of each cell, and what of it the weights of a model leave."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from sparkpub.record.identity import expected, shown
 from sparkpub.record.record import Record
 from sparkpub.record.text import listed, spread
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.models import stated_sizes
+from sparkpub.review.physics import machine_of
+from sparkpub.review.speeds import Speed
 from sparkpub.site.figures.figure import Entry, Table, Value
 from sparkpub.site.publication import Publication, cell_keys, cell_label, run_address
 
@@ -101,3 +106,76 @@ def _largest(runs: list[Parts]) -> str:
     if part == USED:
         return f"{amounts} are in use; the records do not show for what."
     return f"Most of the memory in use is {part}: {amounts}."
+
+
+# -- what fits -------------------------------------------------------------------------------------------------
+
+
+SCALED = {"NVFP4": 4.5, "MXFP4": 4.25}
+"""Bits of a parameter in formats that scale blocks of 16 and 32 of them by a number of 8 bits."""
+
+
+class Fit(NamedTuple):
+    """What a recipe takes of the memory. Weights that no run, checkpoint or catalogue states are the parameters in the
+    model's name times the bits of the format: `is_stated` tells."""
+
+    speed: Speed
+    weights_gib: float
+    is_stated: bool
+    kv_mib_per_1k: float | None
+    """KV cache of 1,000 tokens of a request; None where it is not known."""
+
+    @property
+    def weights(self) -> str:
+        """`60.8 GiB`; `~65 GiB` by the name."""
+        if self.is_stated:
+            return f"{self.weights_gib:.1f} GiB"
+        return f"~{self.weights_gib:.0f} GiB"
+
+
+def fits(speeds: Iterable[Speed]) -> list[Fit]:
+    """A row for each model, format and machine of which the size is known, in the order met."""
+    found = {}
+    for speed in speeds:
+        key = speed.model, speed.weights, speed.machine
+        if key not in found and (fit := _fit(speed)) is not None:
+            found[key] = fit
+    return list(found.values())
+
+
+def _fit(speed: Speed) -> Fit | None:
+    record = speed.records[0]
+    known, architecture = (
+        shown(record.observed, record.metrics),
+        expected(record.requested),
+    )
+
+    def stated(fact: str) -> float | None:
+        return known.get(fact) or getattr(architecture, fact, None)
+
+    cache = stated("kv_bytes_per_token")
+    kv = None if cache is None else 1000 * cache / 2**20
+    stated_bytes = stated("weight_bytes")
+    if stated_bytes is not None:
+        return Fit(speed, stated_bytes / 2**30, True, kv)
+    # Of a name that says how many parameters work at once, the others are not known.
+    named = stated_sizes(speed.model.name).get("")
+    bits = SCALED.get(speed.weights, speed.bits)
+    if bits is None or named is None:
+        return None
+    return Fit(speed, named * bits / 8 / 2**30, False, kv)
+
+
+def of_machine(publication: Publication, name: str) -> float | None:
+    """What a model can have on a machine in GiB, as its records say, else the catalogue: of GPUs with memory of their
+    own that of all of them."""
+    speeds = [speed for speed in publication.speeds if speed.machine == name]
+    for speed in speeds:
+        machine = speed.records[0].machine
+        own = [gpu.memory_total_gib or 0 for gpu in machine.gpus]
+        if not machine.unified_memory and any(own):
+            return sum(own)
+        if machine.memory_total_gib and (machine.unified_memory or not machine.gpus):
+            return machine.memory_total_gib
+    known = next((machine_of(speed.records[0]) for speed in speeds), None)
+    return None if known is None else known.memory_total_gib

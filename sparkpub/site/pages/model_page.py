@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import metric_of
-from sparkpub.record.text import listed, span
+from sparkpub.record.text import listed, rounded, span
+from sparkpub.review import recipe
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
 from sparkpub.review.models import ModelName
@@ -17,7 +18,7 @@ from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site.figures import speeds as curves
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.pages import model_links
+from sparkpub.site.pages import memory, model_links
 from sparkpub.site.pages.leaderboard_page import entry_text
 from sparkpub.site.pages.measure_page import identity
 from sparkpub.site.publication import Publication
@@ -26,6 +27,8 @@ MakeCurves = Callable[[ModelName, Sequence[Speed], Mapping[Setup, str]], Figure 
 ENERGY = "energy_per_million_tokens_wh"
 ACCURACY = ("accuracy", "exact_match")
 """How the metrics begin that say how right a model's answers are."""
+MORE = ("draft_acceptance", "acceptance_length", "request_goodput", "model_load")
+"""How the metrics begin that explain a recipe's figures beside its loads."""
 HOURS_PER_YEAR = 8766
 KWH_PRICE, MACHINE_PRICE, YEARS = 0.30, 4000, 3
 """What a reader's prices begin with: of a kilowatt hour, of the machine, and how long it is used."""
@@ -157,6 +160,10 @@ def context(
         "costs": _costs(model, names),
         "prices": {"kwh": KWH_PRICE, "machine": MACHINE_PRICE, "years": YEARS},
         "accuracy": list(_accuracy(publication, model)),
+        "fits": [
+            (fit, memory.of_machine(publication, fit.speed.machine))
+            for fit in memory.fits(model.speeds)
+        ],
     }
 
 
@@ -192,9 +199,13 @@ _UNITS = {"ms": "s to the first token", "req/s": "requests/s"}
 """Unit of a board's metric to what its figures are called here."""
 
 
-def reached(board: Board, row: RankedModel) -> str:
-    """The best figure of a model on a board."""
-    return entry_text(row.best, board.metric, _UNITS.get(board.metric.unit, "tok/s"))
+def reached(board: Board, row: RankedModel) -> tuple[str, str]:
+    """The best figure of a model on a board, and its unit. A rate that is no limit is said to be none."""
+    unit = _UNITS.get(board.metric.unit, "tok/s")
+    capacity = row.best.capacity
+    if capacity is not None and capacity.at_least:
+        return rounded(capacity.rate, 2), f"{unit} or more"
+    return entry_text(row.best, board.metric), unit
 
 
 def place(board: Board, row: RankedModel) -> str:
@@ -216,6 +227,8 @@ def _recipe(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
     server = record.requested.environment.get("server")
     if isinstance(server, dict) and server.get("argv"):
         commands["Server"] = shlex.join(map(str, server["argv"]))
+    elif rebuilt := recipe.command(record):
+        commands[f"Server, {recipe.REBUILT}"] = rebuilt
     if record.argv:
         commands["Client" if commands else "Command"] = shlex.join(record.argv)
     return {
@@ -226,6 +239,11 @@ def _recipe(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
         "commands": commands,
         "campaigns": grouped(speeds, lambda speed: speed.campaign),
         "speeds": sorted(speeds, key=_by_load),
+        "more": {
+            metric: sorted(mean for speed in speeds if (mean := speed.mean(name)))
+            for name, metric in METRICS.items()
+            if name.startswith(MORE) and any(name in one.figures for one in speeds)
+        },
     }
 
 

@@ -137,8 +137,8 @@ def folded(summary: str, behind: str, *, is_open: bool = False) -> str:
 def _thresholds() -> str:
     """The numbers that checks decide by, with the reason for each."""
     return "\n".join(
-        f"- {plain(one.name)}: {one:g}. {plain(one.reason)}"
-        for one in THRESHOLDS.values()
+        f"- {name.lower().replace('_', ' ')}: {one:g}. {plain(one.reason)}"
+        for name, one in THRESHOLDS.items()
     )
 
 

@@ -5,6 +5,7 @@ There are thousands of them. So MkDocs renders one shell, and each run is put in
 
 import html
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,6 +132,18 @@ def samples(stored: Stored, found: Trace) -> bytes:
         shade = {"kind": "phase", "name": phase.name, "x": start, "end": end}
         rows += [{**shade, "panel": panel} for panel in found.lines]
     return to_json({"rows": rows})
+
+
+def write(site: Path, pages: Iterable[tuple[str, Page]]) -> None:
+    """Put every run into the shell, and the shell's own page aside."""
+    place = site / SHELL.removesuffix(".md") / "index.html"
+    shell = place.read_text(encoding="utf-8")
+    for uri, page in pages:
+        folder = site / uri.removesuffix(".md")
+        folder.mkdir(parents=True, exist_ok=True)
+        text = in_shell(shell, uri, page)
+        (folder / "index.html").write_text(text, encoding="utf-8")
+    place.write_text(shell.replace(TITLE, "One run"), encoding="utf-8")
 
 
 def in_shell(shell: str, uri: str, page: Page) -> str:

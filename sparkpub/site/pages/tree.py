@@ -21,7 +21,7 @@ from sparkpub.site.pages import (
 )
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
-from sparkpub.site.publication import Publication, newest_first
+from sparkpub.site.publication import Publication
 
 MakePage = Callable[..., Page]
 """Makes a page of the name of its template and what that is given beside the publication."""
@@ -42,7 +42,7 @@ def pages(
         options=publication.options,
         dataset=publication.dataset,
     )
-    yield "index.md", _front(page, publication, library, posts)
+    yield "index.md", _front(page, publication, posts)
     yield "leaderboard/index.md", _leaderboard(page, publication)
     yield from _campaigns(page, publication, library)
     yield from _models(page, publication, library)
@@ -69,12 +69,8 @@ def pages(
     )
 
 
-def _front(
-    page: MakePage, publication: Publication, library: Library, posts: Sequence[Post]
-) -> Page:
-    chart = front_page.chart(publication)
-    place = "" if chart is None else library.add(chart)
-    front = front_page.context(publication, posts, place)
+def _front(page: MakePage, publication: Publication, posts: Sequence[Post]) -> Page:
+    front = front_page.context(publication, posts)
     answers = tuple(found_by.of_front(front["answers"]))
     return replace(page("index", front_page=front), answers=answers)
 
@@ -91,7 +87,8 @@ def _campaigns(
 ) -> Iterator[tuple[str, File]]:
     """The list of campaigns, and of each its page and its badge."""
     campaigns = publication.campaigns
-    cards = [campaign_page.card(publication, item) for item in newest_first(campaigns)]
+    ordered = campaign_page.in_order(publication)
+    cards = [campaign_page.card(publication, item) for item in ordered]
     yield "campaigns/index.md", page("campaigns", campaigns=cards)
     for campaign in campaigns:
         lead = campaign_page.context(publication, library, campaign)
@@ -104,7 +101,7 @@ def _campaigns(
         )
         data = metadata.linked_data(publication, campaign, answer)
         seen = {"image": preview_pictures.card(campaign), "linked_data": data}
-        words = found_by.of_campaign(publication, campaign, answer)
+        words = found_by.of_campaign(publication, campaign)
         whole = replace(made, meta={**made.meta, **seen}, found_by=words)
         yield f"campaigns/{campaign.name}.md", whole
         yield badge.address(campaign), badge.of_campaign(publication, campaign)

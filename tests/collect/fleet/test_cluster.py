@@ -235,6 +235,7 @@ IMPATIENT = (
 """The command line, with less patience for the head of the cluster."""
 
 
+@pytest.mark.slow
 def test_where_the_head_of_the_cluster_is_killed_the_collection_says_so(
     nodes: Nodes, tmp_path: Path
 ) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.fleet.ledger import Delivery, FleetBooks, Ledger, for_git
+from sparkpub.collect.fleet.ledger import FleetBooks, Ledger, for_git
+from sparkpub.collect.fleet.node import Delivery
 from sparkpub.collect.job import Job
 from sparkpub.collect.overview import status_document, status_lines
 from sparkpub.collect.progress import Progress

@@ -8,7 +8,7 @@ import pytest
 
 from sparkpub.collect import journal, lock
 from sparkpub.collect.fleet import node
-from sparkpub.collect.fleet.ledger import Delivery
+from sparkpub.collect.fleet.node import Delivery
 from sparkpub.collect.job import Job
 from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
@@ -38,6 +38,8 @@ class PlayedHead:
         self.said: list[str] = []
         self.problem: str | None = None
         self.wish = wish
+        self.others: dict[str, str] = {}
+        """What machines that came before are like."""
 
     def ask(self, what: str, *given: Any) -> Any:
         if what == "wish":
@@ -47,6 +49,8 @@ class PlayedHead:
         if what == "tell":
             self.said.append(given[1])
             return None
+        if what == "differences":
+            return node.differences(given[0], self.others)
         self.asked.append(what)
         if what == "keep":
             self.taken.append(given[1])
@@ -57,7 +61,7 @@ class PlayedHead:
 
 
 def measured(matrix: Matrix, head: PlayedHead) -> tuple[str, ...]:
-    return node.measure(matrix.document(), {}, "n", head.ask)
+    return node.measure(matrix.document(), "n", head.ask)
 
 
 def test_a_run_stays_on_the_machine_until_the_head_has_it(own_state: Path) -> None:
@@ -99,6 +103,20 @@ def test_a_run_that_was_on_when_its_machine_died_is_handed_over_as_interrupted(
     assert (record.run_id, record.status) == (draft.run_id, "interrupted")
     assert delivery.files == {f"{draft.stem}.log": b"half a\n"}
     assert any("as interrupted" in line for line in head.said)
+
+
+@pytest.mark.parametrize(
+    ("what", "value"), [("GPU driver", "570"), ("sparkpub", "0.0.1 (source f)")]
+)
+def test_a_machine_that_differs_from_the_others_is_not_taken(
+    what: str, value: str
+) -> None:
+    head = PlayedHead()
+    head.others[what] = value
+    (line,) = measured(a_matrix(), head)
+    assert line.startswith(f"fleet: has {what} ")
+    assert f", and another machine {value}; install or copy the same there" in line
+    assert head.asked == []
 
 
 def test_a_machine_that_collects_already_is_not_taken(own_state: Path) -> None:

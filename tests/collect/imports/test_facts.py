@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sparkpub.cli import cli
 from sparkpub.collect import imports
 from sparkpub.collect.imports import import_results
-from sparkpub.collect.imports.facts import Facts
+from sparkpub.collect.imports.facts import of_the_server
 from sparkpub.collect.imports.given import Given
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.campaign import Footnote
@@ -51,6 +51,9 @@ def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
     assert outcome.lines() == [
         "skipped 2, e.g. README.md: not a result of a known tool",
         "21 imported, 2 skipped, 0 refused",
+        "not read: file results/granite-4.1/granite-4.1-8b/bf16/11-rate-sweep.json "
+        "with ttft_p50_ms, ttft_p95_ms, ttft_p99_ms, …",
+        "--preview prints a mapping for them, to import with --mapping",
     ]
     assert outcome.lines(verbose=True)[1].startswith(
         "skipped results/granite-4.1/granite-4.1-8b/bf16/11-rate-sweep.json: "
@@ -371,7 +374,7 @@ def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
 
 
 def test_how_a_client_cut_its_prompts_makes_no_other_build() -> None:
-    """Else the runs of two clients of one server would lie in two environments, `container-1` and `container-2`."""
-    cut = Facts(name="bf16", settings={"max_num_seqs": "256", "tokenizer": "gpt2"})
-    assert cut.build == Facts(settings={"max_num_seqs": "256"}).build
-    assert cut.build != Facts(settings={"max_num_seqs": "8"}).build
+    """Else the runs of two clients of one server would lie in two environments."""
+    cut = of_the_server({"max_num_seqs": "256", "tokenizer": "gpt2"})
+    assert cut == of_the_server({"max_num_seqs": "256"})
+    assert cut != of_the_server({"max_num_seqs": "8"})

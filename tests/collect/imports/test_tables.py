@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparkpub.collect.imports import import_results
-from sparkpub.collect.imports.facts import counted, machine_named
+from sparkpub.collect.imports.facts import counted
 from sparkpub.collect.imports.given import Given, Left, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.campaign import Campaign, Quarantine
+from sparkpub.record.catalogue import machine_of
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import FACTORS, METRICS
 from sparkpub.record.record import Moment, Record, Spread
@@ -27,7 +28,7 @@ from sparkpub.review.setup import setup_of
 from sparkpub.review.tables import column
 from sparkpub.review.told import FORMATS
 from sparkpub.site import manual
-from sparkpub.tools.language import read_mapping
+from sparkpub.tools.language import read_mappings
 from tests.building import a_record
 from tests.collect.imports.importing import records_in
 
@@ -257,7 +258,7 @@ def test_the_mappings_and_layouts_of_the_guide_are_right(tmp_path: Path) -> None
     file = tmp_path / "x.yaml"
     for block in mappings:
         file.write_text(block)
-        assert read_mapping(file).declared.metrics
+        assert all(each.declared.metrics for each in read_mappings(file))
     file.write_text(layouts[0])
     assert read_about(file).layout is not None
 
@@ -675,6 +676,7 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
     lines = outcome.lines()
     assert lines[1:] == [
+        "# file runs.csv with output_throughput_tok_s, ttft_mean_ms",
         "run:",
         '  model: "Model"',
         '  started: "date"',
@@ -772,4 +774,4 @@ def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
 def test_a_name_may_count_the_machines(
     text: str, number: int | None, kind: str | None
 ) -> None:
-    assert (counted(text), machine_named(text)) == (number, kind)
+    assert (counted(text), machine_of(text)) == (number, kind)

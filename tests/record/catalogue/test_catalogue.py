@@ -77,11 +77,41 @@ def test_gpt_oss_adds_up() -> None:
     assert round(model.weight_bytes / 2**30, 1) == 60.8
 
 
-def test_kinds_of_machines_are_found_by_the_name_the_driver_gives() -> None:
-    assert catalogue.machine_kind("NVIDIA GB10") == "dgx-spark"
-    assert catalogue.machine_kind("NVIDIA H200") == "h200"
-    assert catalogue.machine_kind("Some other GPU") is None
-    assert catalogue.machines()["dgx-spark"].bandwidth_bytes_s == 273 * 10**9
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("NVIDIA GB10", "dgx-spark"),
+        ("dgx_spark", "dgx-spark"),
+        ("two DGX Sparks", "dgx-spark"),
+        ("ASUS Ascent GX10", "dgx-spark"),
+        ("NVIDIA H200 NVL", "h200"),
+        ("4 x rtx3090", "rtx-3090"),
+        ("NVIDIA GeForce RTX 5090", "rtx-5090"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000"),
+        ("AMD RYZEN AI MAX+ 395 w/ Radeon 8060S", "strix-halo"),
+        ("AMD Radeon Graphics (RADV GFX1151)", "strix-halo"),
+        ("Apple M4", "apple-m4"),
+        ("Mac Studio, M3 Ultra", "apple-m3-ultra"),
+        # Other machines, whose names begin like that of one
+        ("Apple M1 Pro", None),
+        ("RTX 3090 Ti", None),
+        ("NVIDIA GeForce RTX 5090 Laptop GPU", None),
+        ("NVIDIA GH200 480GB", None),
+        ("NVIDIA H200 MIG 1g.18gb", None),
+        ("RTX 3090 against RTX 4090", None),
+        ("Some other GPU", None),
+    ],
+)
+def test_a_text_names_a_machine_by_its_key_its_gpu_or_its_maker(
+    text: str, kind: str | None
+) -> None:
+    assert catalogue.machine_of(text) == kind
+
+
+def test_every_name_of_the_catalogue_is_of_one_machine() -> None:
+    for kind, facts in catalogue.machines().items():
+        for name in (kind, *facts.gpu_names, *facts.called):
+            assert catalogue.machine_of(name) == kind
 
 
 def test_every_fact_has_a_public_source() -> None:

@@ -12,14 +12,13 @@ from sparkpub.record.record import MetricValue, Moment, Plan, Requested
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.evidence import (
-    COLUMNS,
     EvidenceReader,
     Examined,
     FileSum,
     Reread,
-    Samples,
 )
 from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.sensors import COLUMNS, Samples
 from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
 from tests.building import a_record
@@ -144,8 +143,14 @@ def answered(values: Mapping[str, float] | None = None, **changes: Any) -> Rerea
 
 def told(check: Callable[[View], Iterable[Finding]] | str, view: View) -> list[str]:
     """Severity and message of what a check finds, or the one of that name."""
-    run = CHECKS[check].run if isinstance(check, str) else check
+    run = asked(check) if isinstance(check, str) else check
     return [f"{found.severity}: {found.message}" for found in run(view)]
+
+
+def asked(check: str) -> Callable[[View], Iterable[Finding]]:
+    """Everything that a check asks of a campaign."""
+    one = CHECKS[check]
+    return lambda view: [*one.ask(view, takes_out=True), *one.run(view)]
 
 
 def said(check: str, view: View, words: str | None) -> None:

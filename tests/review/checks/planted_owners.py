@@ -237,6 +237,13 @@ def another_tokenizer(document: Document) -> None:
     document["tokenizer_id"] = "gpt2"
 
 
+def without_whole_seconds(document: Document) -> None:
+    """A latency of 19.2 s is written as 200 ms: only what is behind the full second."""
+    for name in document:
+        if name.endswith("_e2el_ms"):
+            document[name] %= 1000
+
+
 # -- llama-bench ---------------------------------------------------------------------------------------------------
 
 
@@ -467,5 +474,17 @@ OWNERS: tuple[OwnerFault, ...] = (
         "tables that are edited by hand after a second run of one test",
         tests_of("warmup-r5.json", halves_of_a_report),
         folder="llama-bench",
+    ),
+    OwnerFault(
+        "first tokens in seconds, among milliseconds",
+        "roofline",
+        "github.com/tenstorrent/tt-inference-server/issues/4726: seconds held against milliseconds",
+        sweep(lambda document: times(document, "ttft", 1e-3), SWEEP[0]),
+    ),
+    OwnerFault(
+        "latencies without their whole seconds",
+        "inconsistent-report",
+        "github.com/Layr-Labs/d-inference/issues/770: 2.168 s printed as 168 ms",
+        report(without_whole_seconds, PEAK),
     ),
 )

@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sparkpub.record.record import Evidence, Phase, Requested
@@ -12,8 +13,8 @@ from sparkpub.review.checks.evidence import (
     EvidenceReader,
     Examined,
     Reread,
-    Samples,
 )
+from sparkpub.review.checks.sensors import Samples
 from tests.building import a_record
 from tests.review.checks.in_memory import a_run, a_view, told
 
@@ -58,17 +59,17 @@ def test_samples_are_numbers(tmp_path: Path) -> None:
         ",7,90,0x0000000000000000,",
         "6,60,90,unknown,1200",
     )
+    busy, available = found.under_load, "mem_available_gib"
     assert found.times.tolist() == [-2.0, 0.0, 1.0, 5.0, 6.0]
     assert found.interval == 1.5  # the median of 2, 1, 4 and 1
-    assert found.known("mem_available_gib").tolist() == [9.0, 10.0, 30.0, 60.0]
-    assert found.known("mem_available_gib", found.times > 0).tolist() == [30.0, 60.0]
-    assert not len(found.known("processes_pss_gib"))
+    assert found.over(available, found.times > 0) == 45.0  # of 30 and 60
+    assert found.over("processes_pss_gib", busy) is None
     both_ends = Phase(name="measure", start_seconds=0.0, end_seconds=5.0)
     assert found.within(both_ends).tolist() == [False, True, True, True, False]
     # The median of 1000, 1100, 1300 and 1200.
-    assert found.clock("gpu_clock_sm_mhz") == 1150.0
-    reasons = found.known("gpu_throttle_reasons", found.under_load)
-    assert reasons.tolist() == [0x20, 0x8, 0x4]
+    assert found.over("gpu_clock_sm_mhz", busy, np.median) == 1150.0
+    reasons = found.columns["gpu_throttle_reasons"][busy].tolist()
+    assert reasons == pytest.approx([0x20, 0x8, 0x4, np.nan], nan_ok=True)
 
 
 def test_a_changed_file_is_summed_and_not_read_again(tmp_path: Path) -> None:
@@ -135,12 +136,12 @@ SAID = [
     (
         # llama.cpp, `src/llama-model.cpp` (b4750)
         "load_tensors: offloaded 20/33 layers to GPU\n" + BEGINS,
-        "computed the model, or a part of it, on the processor: 20 of 33 layers on the GPU",
+        "20 of 33 layers on the GPU",
     ),
     (
         # `examples/server/server.cpp` of the same; of a log without the client's lines
         "slot      release: id  0 | task 7 | stop processing: n_past = 511, truncated = 1\n",
-        "cut prompts short, or forgot their beginning, to fit them into its context: stop processing",
+        "stop processing",
     ),
     (
         "slot      release: id  0 | task 7 | stop processing: n_past = 496, truncated = 0\n",
@@ -150,13 +151,13 @@ SAID = [
         # https://github.com/ollama/ollama/issues/7907, with the level that its runner has since
         'time=2024-12-02T09:25:57.024Z level=WARN source=runner.go:131 msg="truncating input prompt" limit=2048 '
         "prompt=17624 keep=5 new=2048\n",
-        "to fit them into its context: source",
+        "less: source",
     ),
     (
         # SGLang, `scheduler.py`: at level INFO
         BEGINS
         + "[2026-05-24 03:51:46 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 1\n",
-        "took requests out of its batch, to compute them again later, while it was measured: KV cache pool is full",
+        "KV cache pool is full",
     ),
     (
         "[2026-05-24 03:51:46 TP0] KV cache pool is full. Retract requests.\n" + BEGINS,
@@ -166,7 +167,7 @@ SAID = [
         # TensorRT-LLM, of a head size that its fused kernels lack
         BEGINS
         + "[TensorRT-LLM][WARNING] Fall back to unfused MHA because of unsupported head size 128 in sm_87\n",
-        "used slower code than it could, while it was measured: Fall back to unfused MHA",
+        "Fall back to unfused MHA",
     ),
 ]
 """What engines say of a model or a prompt that does not fit, as their sources write it, and what a reader is told."""

@@ -85,8 +85,8 @@ def _leaves_the_figures(check: str, found: Review) -> bool:
         check in ("schema", "unbalanced", "missing-cell")
         or CHECKS[check].kind != "happened"
     ):
-        told = [finding.evidence.get("excluded", ()) for finding in found.findings]
-        return set(found.excluded) == {run for runs in told for run in runs}
+        doubles = [each.doubles for each in found.campaigns.values()]
+        return set(found.excluded) == {run for runs in doubles for run in runs}
     (reason,) = found.excluded.values()
     return reason.startswith(f"{check}: ")
 

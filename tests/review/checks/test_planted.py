@@ -6,7 +6,7 @@ import pytest
 
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given
-from sparkpub.review.checks import Finding, review
+from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.dataset import load
 from tests.review.checks.planted import DATA, IMPORTS, PATTERNS, Copy
 
@@ -90,12 +90,12 @@ UNCOUNTED = {
 
 
 @committed
-def test_no_committed_run_contradicts_itself() -> None:
-    dataset = load(DATA)
-    assert set(PATTERNS) <= set(dataset.campaigns)
+def test_no_committed_run_contradicts_itself(request: pytest.FixtureRequest) -> None:
+    reviewed: Review = request.getfixturevalue("committed")
+    assert set(PATTERNS) <= set(reviewed.dataset.campaigns)
     findings = [
         finding
-        for finding in review(dataset).findings
+        for finding in reviewed.findings
         if not UNCOUNTED.issuperset(finding.cells)
     ]
     assert wrong(findings) == []

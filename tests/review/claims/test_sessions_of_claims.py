@@ -60,14 +60,6 @@ def test_a_claim_over_two_sessions_is_decided_between_them() -> None:
     assert "sessions like these, of 1 machine on 1 day" in both.text
 
 
-def test_sessions_that_agree_support_a_claim_about_the_world() -> None:
-    data = together(session("c", 5.0), session("d", 5.1))
-    found = asked(data, expect={"difference_percent": [2, 8]})
-    assert found.verdict == "supported"
-    assert asked(data, expect={"direction": "higher"}).verdict == "supported"
-    assert asked(data, expect={"direction": "lower"}).verdict == "refuted"
-
-
 def test_a_repeat_that_is_not_there_or_of_fewer_models_is_named() -> None:
     found = asked(session("c", 0.0), expect={"direction": "higher"})
     assert found.verdict == "undecided"

@@ -46,35 +46,6 @@ def test_blocks_get_no_verdict(name: str) -> None:
     assert found == Shares()
 
 
-def test_turns_keep_the_power_under_a_drift_that_a_random_order_loses() -> None:
-    turns, drawn = (
-        size_and_power("drifting", order, 10) for order in ("interleaved", "random")
-    )
-    assert turns.shown_equivalent > 0.85
-    assert turns.shown_difference > 0.9
-    assert drawn.shown_equivalent < 0.2
-
-
-def test_an_environment_that_remembers_its_own_runs_is_beyond_every_order() -> None:
-    """The limit that the method page admits: wrong verdicts well above 5 %."""
-    assert (
-        size_and_power(
-            "each remembers its own runs, 0.8", "interleaved", 10
-        ).false_difference
-        > 0.1
-    )
-
-
-def test_servers_that_records_do_not_tell_of_make_wrong_verdicts() -> None:
-    """What blocking by server is for: 7 % in the published simulation without it."""
-    shared, untold = (
-        size_and_power(name, "interleaved", 10, 4000)
-        for name in ("two runs share a server, 0.8", "the same and not recorded, 0.8")
-    )
-    assert untold.false_difference > 0.06
-    assert shared.false_difference < 0.05
-
-
 @pytest.mark.parametrize("between", machines.BETWEEN)
 @pytest.mark.parametrize("number", machines.MACHINES)
 def test_at_most_five_in_a_hundred_verdicts_over_machines_are_wrong(
@@ -101,10 +72,3 @@ def test_servers_that_two_runs_share_make_no_wrong_verdicts_over_machines() -> N
     limit = 0.05 + 4 * math.sqrt(0.05 * 0.95 / campaigns)
     assert max(told["false_equivalent"], told["false_difference"]) <= limit
     assert untold["shown_equivalent"] > 1.5 * told["shown_equivalent"] > 0
-
-
-def test_opposite_effects_do_not_replicate() -> None:
-    """Differences of 2 % to either side, each known to 0.2 %: nearly always said, and the contrary never."""
-    found = machines.opposite(3, 10, 200)
-    assert found["replicates"] == 0
-    assert found["does_not_replicate"] > 0.8

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from sparkpub.record.record import Machine, Record
-from sparkpub.review.physics import active_parameters
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import rows
 from tests.leaderboards import LOAD, dataset_of, reviewed, runs_of
@@ -72,24 +71,3 @@ def test_the_catalogue_says_how_wide_the_parts_of_a_narrow_format_are() -> None:
 )
 def test_a_run_that_would_need_a_guess_is_left_out(record: Record) -> None:
     assert rows(Results(reviewed(dataset_of(record))).bandwidths) == []
-
-
-@pytest.mark.parametrize(
-    ("model_id", "billions"),
-    [
-        ("Qwen/Qwen3.6-35B-A3B-FP8", 3),
-        ("google/gemma-4-E2B-it", 2),
-        ("Qwen/Qwen3.5-0.8B", 0.8),
-        ("ibm-granite/granite-4.1-8b", 8),
-        ("x/SmolLM2-135M", 0.135),
-        ("openai/gpt-oss-20b", 3.608307264),
-        ("mistralai/Mistral-Small-4-119B-2603-NVFP4", 6),
-        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 7.615616512),
-    ],
-)
-def test_the_publisher_says_how_many_parameters_take_part(
-    model_id: str, billions: float
-) -> None:
-    """In the model's name, or where the catalogue names the source."""
-    found = active_parameters(a_run(model_id))
-    assert found == pytest.approx(billions * 1e9)

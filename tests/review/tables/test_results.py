@@ -126,18 +126,6 @@ def test_a_margin_chosen_after_the_runs_is_called_so(
     assert row.margin_declared is declared
 
 
-def test_runs_left_out_are_named_and_do_not_count_unless_all_are_wanted() -> None:
-    data = a_dataset(a_campaign("c", CELLS), a_campaign("d", CELLS))
-    out = {"c-native_m_w_01": "quarantined: hot", "d-native_m_w_01": "quarantined: hot"}
-    counted, everything = (
-        unreviewed(data, out, include=include, campaign="c")
-        for include in ("counted", "all")
-    )
-    assert counted.excluded == {"c-native_m_w_01": "quarantined: hot"}
-    assert everything.excluded == {}
-    assert [found.cell_rows[0].n for found in (counted, everything)] == [5, 6]
-
-
 def test_without_a_matrix_native_comes_before_container() -> None:
     for names, baseline in (
         (("container", "native"), "native"),
@@ -318,41 +306,3 @@ def test_two_sessions_together_have_students_interval_over_their_differences() -
     assert (row.campaign, row.campaigns) == ("two", ("two", "one"))
     assert (row.machines, row.effect_unit) == (2, "%")
     assert list(measured["campaign"]) == ["two", "one"]
-
-
-def test_cells_of_a_campaign_are_pooled_in_percent_and_memory_as_it_is() -> None:
-    """Every container is 2 % faster and takes half a GiB more, whatever the model's own level."""
-    memory = "system_peak_gib"
-    cells: Cells = {}
-    for seed, (model, level) in enumerate([("a", 100.0), ("b", 400.0), ("c", 50.0)]):
-        rate, used = noise(seed, level, 8), noise(seed + 9, level / 10, 8)
-        cells |= {
-            (model, "native"): {TPUT: rate, memory: used},
-            (model, "container"): {
-                TPUT: [1.02 * value for value in noise(seed + 20, level, 8)],
-                memory: [value + 0.5 for value in noise(seed + 30, level / 10, 8)],
-            },
-        }
-    found = unreviewed(a_dataset(a_campaign("c", cells)))
-    by_metric = {row.metric: row for row in rows(found.pooled)}
-    assert (by_metric[TPUT].unit, by_metric[memory].unit) == ("%", "GiB")
-    for row, effect in ((by_metric[TPUT], 2.0), (by_metric[memory], 0.5)):
-        # Noise in which neighbours happen to be alike leaves a cell with fewer than four runs' worth.
-        pairs = [pair for pair in found.comparison_rows if pair.metric == row.metric]
-        worth = sum(pair.n_effective >= 4 for pair in pairs)
-        assert (row.cells, row.left_out) == (worth, 3 - worth)
-        assert (row.baseline, row.candidate) == ("native", "container")
-        assert row.ci95_effect[0] < effect < row.ci95_effect[1]
-        assert row.effect == pytest.approx(effect, abs=4 * row.error)
-    assert by_metric[TPUT].family == "primary"
-
-
-def test_one_cell_is_not_pooled_and_blocks_never() -> None:
-    sides = {"native": noise(1, 100, 8), "container": noise(2, 100, 8)}
-    one, two = (
-        {(model, name): {TPUT: sides[name]} for model in models for name in sides}
-        for models in ("m", "mk")
-    )
-    assert unreviewed(a_dataset(a_campaign("c", one))).pooled.empty
-    blocked = a_dataset(a_campaign("c", two, order="blocked"))
-    assert unreviewed(blocked).pooled.empty

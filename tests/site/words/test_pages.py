@@ -18,7 +18,7 @@ from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import manual
 from sparkpub.site.build import facts_of
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.proofreading import typed_figures
+from sparkpub.site.proofreading import typed_on
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import pages, read
 from sparkpub.site.words import Words
@@ -58,8 +58,8 @@ def rendered(
 
 
 def test_no_page_types_a_figure() -> None:
-    found = typed_figures(manual.FOLDER, pages(manual.FOLDER), None)
-    assert [f"{item.where}: {item.message}" for item in found] == []
+    for page in pages(manual.FOLDER).values():
+        assert [said.text for said in typed_on(page)] == [], page.uri
 
 
 @pytest.mark.parametrize(

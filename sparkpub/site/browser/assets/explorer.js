@@ -4,7 +4,7 @@ import {connect, remember} from './filters.js';
 import {json, make, number} from './page.js';
 
 const FIELDS = ['campaign', 'model', 'environment', 'workload', 'iteration', 'state'];
-const WIDE = ['model', 'workload', 'flags'];
+const WIDE = ['campaign', 'model', 'workload', 'flags'];
 const FOUND_IN = ['run', 'cell', 'campaign', 'flags'];
 
 const order = (a, b) =>

@@ -18,7 +18,7 @@ export async function view(specification, rows, place) {
   return made;
 }
 
-const root = new URL('../../', import.meta.url);
+const root = new URL('../../../', import.meta.url);
 
 export async function start(element, link, pass) {
   vega();

@@ -1,0 +1,66 @@
+"""Results of several owners beside each other: `gather` and `share`."""
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from sparkpub.cli.group import cli
+from sparkpub.cli.options import FOLDER, JSON, PATH, on_folder
+from sparkpub.cli.printing import finish, next_step, print_as
+from sparkpub.record.settings import GATHERED
+
+
+@cli.command()
+@click.argument("arena", metavar="[ARENA]", type=PATH, default=Path("arena.yaml"))
+@click.option("--out", type=FOLDER, default=GATHERED, help="Folder to fill.")
+@JSON
+def gather(arena: Path, out: Path, as_json: bool) -> None:
+    """Fetch other owners' campaigns for this site.
+
+    ARENA is a file with a line for each owner: repository, commit, and campaigns or results to import. Each is fetched
+    at its commit and laid into a folder that git ignores; the site shows what is there. A line that fails costs its
+    line; the exit status is then 1.
+
+    Example: sparkpub gather
+    """
+    from sparkpub.collect import gather as gathering
+
+    found = list(gathering.gather(arena, out, partial(click.echo, err=True)))
+    print_as(
+        as_json,
+        lambda: [vars(each) for each in found],
+        lambda: [
+            f"{'error: ' if each.failed else ''}{each.owner} at {each.commit[:12]}: {each.text}"
+            for each in found
+        ],
+    )
+    next_step("sparkpub serve")
+    finish(failed=any(each.failed for each in found))
+
+
+@cli.command()
+@on_folder
+@click.option(
+    "--hub",
+    metavar="ADDRESS",
+    help="Repository of the hub. [default: where this sparkpub was installed from]",
+)
+def share(data: Path, hub: str | None) -> None:
+    """Print the line with which an arena gathers this repository.
+
+    It names the repository, the commit that was pushed, and the campaigns in which no check finds an error.
+
+    Example: sparkpub share
+    """
+    from sparkpub.record.package import public_source
+    from sparkpub.review.sharing import share as share_line
+
+    found = share_line(data)
+    click.echo(found.line)
+    for campaign, reason in found.left_out.items():
+        click.echo(f"left out: {campaign}: {reason}", err=True)
+    address = hub or public_source().removeprefix("git+")
+    click.echo(
+        f"propose it at {address.removesuffix('.git')}/edit/main/arena.yaml", err=True
+    )

@@ -1,0 +1,292 @@
+"""Other owners' campaigns, gathered from real repositories: over `file://` and over git's own HTTP."""
+
+import http.server
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sparkpub.cli import cli
+from sparkpub.record import owner
+from sparkpub.record.errors import UsageError
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
+from tests.review.checks.planted import IMPORTS
+from tests.site.conftest import write_data
+
+IDENTITY = ("-c", "user.name=a", "-c", "user.email=a@site.test")
+
+
+def git(place: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *IDENTITY, *arguments],
+        cwd=place,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.strip()
+
+
+def committed(place: Path) -> str:
+    """Commit everything below a folder, and say at which commit it is now."""
+    if not (place / ".git").exists():
+        git(place, "init", "--quiet", "--initial-branch", "main")
+    git(place, "add", "--all", "--force")
+    git(place, "commit", "--quiet", "--message", "results")
+    return git(place, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    """An owner's repository with the campaign `c`."""
+    folder = tmp_path / "theirs"
+    write_data(folder / "data" / "comprehensive")
+    return folder
+
+
+def gathered(hub: Path, *lines: str) -> Result:
+    hub.mkdir(exist_ok=True)
+    (hub / "arena.yaml").write_text("".join(f"- {{{line}}}\n" for line in lines))
+    arguments = ["gather", str(hub / "arena.yaml"), "--out", str(hub / "gathered")]
+    return CliRunner().invoke(cli, arguments)
+
+
+def line(name: str, place: Path, commit: str, more: str = "") -> str:
+    return f"owner: {name}, repository: file://{place}, commit: {commit}{more}"
+
+
+def test_equal_names_of_two_owners_stay_apart_and_the_files_as_they_were(
+    tmp_path: Path, theirs: Path
+) -> None:
+    commit, hub = committed(theirs), tmp_path / "hub"
+    lines = [line(name, theirs, commit, ", campaigns: [c]") for name in ("one", "two")]
+    assert gathered(hub, *lines).exit_code == 0
+    folders = owner.gathered(hub / "gathered")
+    data = load(*folders)
+    assert list(data.campaigns) == ["one.c", "two.c"]
+    assert len({run.run_id for run in data.runs}) == len(data.runs)
+    of = data.campaigns["one.c"].owner
+    assert of is not None
+    assert of.address == f"file://{theirs}/blob/{commit}/data/comprehensive"
+    here = hub / "gathered" / "one" / "c"
+    there = theirs / "data" / "comprehensive" / "c"
+    assert {path.name: path.read_bytes() for path in here.iterdir()} == {
+        path.name: path.read_bytes() for path in there.iterdir()
+    }
+
+
+def test_an_unchanged_line_costs_nothing_and_a_line_that_is_gone_takes_its_folder(
+    tmp_path: Path, theirs: Path
+) -> None:
+    commit, hub = committed(theirs), tmp_path / "hub"
+    one, two = (line(name, theirs, commit) for name in ("one", "two"))
+    gathered(hub, one, two)
+    shutil.rmtree(theirs)  # so nothing can be fetched again
+    done = gathered(hub, one)
+    assert done.output.endswith("unchanged\n")
+    assert [path.name for path in (hub / "gathered").iterdir()] == ["one"]
+
+
+def test_results_are_imported_as_their_line_says(tmp_path: Path) -> None:
+    theirs, hub = tmp_path / "theirs", tmp_path / "hub"
+    shutil.copytree(IMPORTS / "llama-bench", theirs / "results")
+    commit = committed(theirs)
+    more = ", import: results, machine: dgx-spark, model: m, environment: container, licence: MIT"
+    done = gathered(hub, line("one", theirs, commit, more))
+    assert done.exit_code == 0, done.output
+    (campaign,) = load(hub / "gathered" / "one").campaigns.values()
+    assert campaign.name == "one.results"
+    assert campaign.info.licence == "MIT"
+    assert all(record.evidence == () for record in campaign.records)
+
+
+HOSTILE = {
+    "a folder that is a bare repository": lambda place: [
+        (place / "bare" / name).mkdir(parents=True) for name in ("objects", "refs")
+    ],
+    "a link out of the repository": lambda place: (place / "link.json").symlink_to(
+        "/etc/passwd"
+    ),
+    "a link to a folder": lambda place: (place / "away").symlink_to("/etc"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_nothing_but_plain_files_of_a_campaign_comes_in(
+    tmp_path: Path, theirs: Path, what: str
+) -> None:
+    place = theirs / "data" / "comprehensive" / "c"
+    before = {path.name for path in place.iterdir()}
+    HOSTILE[what](place)
+    for folder in (place / "bare").glob("*"):
+        (folder / "x").write_text("x")
+    hub = tmp_path / "hub"
+    assert gathered(hub, line("one", theirs, committed(theirs))).exit_code == 0
+    found = set((hub / "gathered" / "one" / "c").iterdir())
+    assert {path.name for path in found} == before
+    assert not any(path.is_symlink() or path.is_dir() for path in found)
+
+
+def test_no_hook_and_no_filter_of_a_repository_is_run(
+    tmp_path: Path, theirs: Path
+) -> None:
+    ran = tmp_path / "ran"
+    (theirs / ".gitattributes").write_text("*.json filter=mine\n")
+    (theirs / ".gitconfig").write_text(f"[filter mine]\n smudge = touch {ran}\n")
+    commit = committed(theirs)
+    git(theirs, "config", "filter.mine.smudge", f"touch {ran}; cat")
+    hook = theirs / ".git" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    hook.chmod(0o755)
+    assert gathered(tmp_path / "hub", line("one", theirs, commit)).exit_code == 0
+    assert not ran.exists()
+
+
+def test_too_many_files_are_refused_in_one_line(
+    tmp_path: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparkpub.collect.gather.MOST_FILES", 10)
+    done = gathered(tmp_path / "hub", line("one", theirs, committed(theirs)))
+    (said,) = done.output.splitlines()
+    assert done.exit_code == 1
+    assert said.endswith("files; 10 are taken")
+
+
+@pytest.mark.parametrize("how", ["rewrote its history", "vanished"])
+def test_an_owner_who_is_gone_costs_the_line_and_what_was_gathered_stays(
+    tmp_path: Path, theirs: Path, how: str
+) -> None:
+    first, hub = committed(theirs), tmp_path / "hub"
+    gathered(hub, line("one", theirs, first))
+    if how == "vanished":
+        shutil.rmtree(theirs)
+        wanted = "a" * 40
+    else:
+        wanted = committed_then_lost(theirs)
+    done = gathered(hub, line("one", theirs, wanted), line("two", theirs, wanted))
+    assert done.exit_code == 1
+    assert len(done.output.splitlines()) == 2
+    kept = owner.of(hub / "gathered" / "one")
+    assert kept is not None
+    assert kept.commit == first
+    assert not (hub / "gathered" / "two").exists()
+
+
+def committed_then_lost(place: Path) -> str:
+    """A commit that a repository had, and has no more."""
+    (place / "more").write_text("more")
+    lost = committed(place)
+    git(place, "reset", "--quiet", "--hard", "HEAD~1")
+    git(place, "reflog", "expire", "--expire=now", "--all")
+    git(place, "gc", "--quiet", "--prune=now")
+    return lost
+
+
+def test_a_record_that_lies_of_its_evidence_and_an_acknowledgement_bind_nobody(
+    tmp_path: Path, theirs: Path
+) -> None:
+    place = theirs / "data" / "comprehensive" / "c"
+    log = next(place.glob("*.log"))
+    log.write_text("another log\n")
+    info = (place / "campaign.json").read_text().rstrip().removesuffix("}")
+    reason = '{"check": "missing-log", "cell": null, "reason": "I know"}'
+    (place / "campaign.json").write_text(f'{info}, "acknowledged": [{reason}]}}')
+    gathered(tmp_path / "hub", line("one", theirs, committed(theirs)))
+    data = load(tmp_path / "hub" / "gathered" / "one")
+    assert data.campaigns["one.c"].info.acknowledged == ()
+    errors = {each.check for each in review(data).findings if each.severity == "error"}
+    assert "checksum" in errors or "evidence" in errors, errors
+
+
+@pytest.fixture
+def smart_http(tmp_path: Path) -> Iterator[str]:
+    """The address of git's own HTTP server over the folder of a test."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_POST(self) -> None:
+            path, _, query = self.path.partition("?")
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            environment = {
+                **os.environ,
+                "GIT_PROJECT_ROOT": str(tmp_path),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "REQUEST_METHOD": self.command,
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            }
+            answer = subprocess.run(
+                ["git", "http-backend"],
+                input=body,
+                env=environment,
+                capture_output=True,
+                check=False,
+            ).stdout
+            head, _, rest = answer.partition(b"\r\n\r\n")
+            lines = dict(one.split(": ", 1) for one in head.decode().splitlines())
+            self.send_response(int(lines.pop("Status", "200").split()[0]))
+            for name, value in lines.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(rest)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_repository_behind_http_is_gathered(
+    tmp_path: Path, theirs: Path, smart_http: str
+) -> None:
+    commit = committed(theirs)
+    address = f"repository: {smart_http}/theirs/.git, commit: {commit}"
+    assert gathered(tmp_path / "hub", f"owner: one, {address}").exit_code == 0
+    assert list(load(tmp_path / "hub" / "gathered" / "one").campaigns) == ["one.c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("owner: a, commit: x", "0.repository is missing"),
+        ("owner: a, repository: 'ext::sh -c x', commit: x", "repository"),
+        ("owner: a, repository: https://site.test/x, commit: main", "commit"),
+        ("owner: <b>, repository: https://site.test/x, commit: main", "owner"),
+    ],
+)
+def test_a_line_at_fault_is_named(tmp_path: Path, text: str, said: str) -> None:
+    done = gathered(tmp_path / "hub", text)
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
+    assert "arena.yaml:1" in str(done.exception)
+
+
+def test_share_prints_a_line_that_gather_takes(tmp_path: Path, theirs: Path) -> None:
+    commit = committed(theirs)
+    git(tmp_path, "init", "--quiet", "--bare", "remote.git")
+    git(theirs, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    git(theirs, "push", "--quiet", "origin", "main")
+    git(theirs, "remote", "set-url", "origin", "git@github.com:Some/results.git")
+    done = CliRunner().invoke(cli, ["share", str(theirs / "data" / "comprehensive")])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == (
+        "- {owner: some, repository: https://github.com/Some/results, "
+        f"commit: {commit}, campaigns: [c]}}\n"
+    )
