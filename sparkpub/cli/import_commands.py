@@ -106,21 +106,20 @@ def import_(
     """Import other tools' results.
 
     PATH is a file or a folder with results of aiperf, benchmark-spark, genai-perf, guidellm, inference-perf,
-    llama-bench, llama-benchy, lm-eval, sglang, trtllm-bench and vllm-bench, in any mixture: what they saved, or what
-    they printed. For CSV and JSON of your own, --preview prints a mapping to begin with, and --mapping reads them.
-    What lies beside the results, such as meta.json, telemetry and logs, is read too. Importing the same results again
-    changes nothing. The exit status is 1 if anything was refused.
+    llama-bench, llama-benchy, llama-server, lm-eval, ollama, servebench, sglang, tool-eval-bench, trtllm-bench and
+    vllm-bench, in any mixture: what they saved, or what they printed. For CSV and JSON of your own, --preview prints
+    a mapping to begin with, and --mapping reads them. What lies beside the results, such as meta.json, telemetry and
+    logs, is read too. Importing the same results again changes nothing. The exit status is 1 if anything was refused.
 
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
     from sparkpub.collect import imports
     from sparkpub.collect.imports.given import Given
-    from sparkpub.tools.asked import as_key
 
     how = {name: more.pop(name) for name in ("originals", "preview")}
     verbose = more.pop("verbose")
     given = Given(
-        campaign or as_key(path.resolve().name.partition(".")[0]),
+        campaign or imports.campaign_of(path),
         declared_in(matrix_file),
         imports.about(about_file, path),
         typed=typed(),

@@ -1,6 +1,8 @@
 """A repository of one's own: `init` and `schemas`."""
 
+import json
 import shlex
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from sparkpub.cli.group import cli
 from sparkpub.cli.options import FOLDER, JSON, PATH, typed
 from sparkpub.cli.printing import finish, print_as
 from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import CAMPAIGN_FILE
 
 
 @cli.command()
@@ -25,8 +28,7 @@ from sparkpub.record.settings import DEFAULT_DATA
 )
 @click.option(
     "--campaign",
-    default="imported",
-    help="With --from: name of the campaign.",
+    help="With --from: name of the campaign. [default: the name of PATH]",
 )
 @click.option("--machine", help="With --from: kind of machine, such as dgx-spark.")
 @click.option("--model", help="With --from: key of the model.")
@@ -36,11 +38,15 @@ from sparkpub.record.settings import DEFAULT_DATA
     type=PATH,
     help="With --from a table: file that maps its columns (YAML).",
 )
+@click.option(
+    "--about", "about_file", type=PATH, help="With --from: extra metadata (YAML)."
+)
 def init(
     folder: Path,
     title: str,
     source: Path | None,
-    campaign: str,
+    campaign: str | None,
+    about_file: Path | None,
     **names: Any,
 ) -> None:
     """Create a repository for your own measurements and their site.
@@ -70,16 +76,37 @@ def init(
     from sparkpub.collect.imports.given import Given
 
     starter.refuse(folder, title)
-    about = imports.about(None, source)
+    about = imports.about(about_file, source)
     say = partial(click.echo, err=True)
+    campaign = campaign or imports.campaign_of(source)
     given = Given(campaign, None, about, typed=typed(), say=say, **names)
     outcome = imports.import_results(None, source, folder / DEFAULT_DATA, given)
     starter.write(folder, title, campaign=campaign)
     schemas.write_into(folder)
     print_as(False, outcome.document, outcome.lines)
     click.echo(beginning.first_commit(folder, title))
-    click.echo(f"{there} sparkpub serve")
-    finish(failed=bool(outcome.refused))
+    stopping = list(_stopping(folder / DEFAULT_DATA))
+    for line in stopping or [f"{there} sparkpub serve"]:
+        click.echo(line)
+    finish(failed=bool(outcome.refused or stopping))
+
+
+def _stopping(data: Path) -> Iterator[str]:
+    """What would stop the build of imported results, and the lines of campaign.json that answer it."""
+    from sparkpub.review.checks import review
+    from sparkpub.review.dataset import load
+
+    answers: dict[str, list[dict[str, str]]] = {}
+    for finding in review(load(data)).unacknowledged("error"):
+        yield f"the build would stop: {finding.message}"
+        answer = {"check": finding.check, "reason": "..."}
+        of_campaign = answers.setdefault(finding.campaign or "", [])
+        if answer not in of_campaign:
+            of_campaign.append(answer)
+    for campaign, acknowledged in answers.items():
+        path = data / campaign / CAMPAIGN_FILE
+        yield f"correct it, or say why it stands, in {path}:"
+        yield f'  "acknowledged": {json.dumps(acknowledged)}'
 
 
 @cli.command("schemas")

@@ -142,22 +142,6 @@ class HostOptions(SharedGpus):
     type: Literal["host"] = "host"
 
 
-_LIMITS = (
-    *("as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice"),
-    *("nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"),
-)
-
-
-def _limit(name: str) -> str:
-    if name not in _LIMITS:
-        raise ValueError(f"{name!r} is no limit; there are: {', '.join(_LIMITS)}")
-    return name
-
-
-Limit = Annotated[str, AfterValidator(_limit)]
-"""A limit of a process, as setrlimit(2) knows it."""
-
-
 class RootOptions(SharedGpus):
     """Options of every environment with a root file system of its own in a folder."""
 
@@ -278,7 +262,7 @@ class NspawnOptions(RootOptions):
     devices: tuple[Annotated[str, Field(pattern=r"^/dev/.+")], ...] = ()
     """Devices made visible inside, by their paths: `/dev/nvidia0`. Drivers' libraries come from the root file system or
     through `binds`."""
-    ulimits: Mapping[Limit, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
+    ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
     """`--rlimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
     network: Literal["host", "none"] = "host"
     """`none` leaves the container its loopback alone; no environment with a `server` can have that."""

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     Field,
@@ -15,7 +15,6 @@ from pydantic import (
     PositiveInt,
     TypeAdapter,
     ValidationError,
-    model_validator,
 )
 
 from sparkpub.plan import recipes
@@ -28,7 +27,6 @@ from sparkpub.record.documents import Lines, suggestion
 from sparkpub.record.errors import MatrixError, field_problems
 from sparkpub.record.metrics import METRICS, TAKEN, slug
 from sparkpub.record.record import (
-    RUNS_BELOW,
     Analysis,
     Architecture,
     Declared,
@@ -149,18 +147,6 @@ class Matrix(Declared):
     """The metrics that the campaign is about, decided before its first run; every other comparison explores."""
     origin: dict[str, str] | None = None
     licence: str | None = None
-
-    @model_validator(mode="after")
-    def _countable(self) -> Self:
-        """Counted before anything lists them: a few lines can name more cells than memory holds."""
-        rounds = sum(map(self.iterations_of, self.workloads))
-        runs = len(self.models) * len(self.environments) * rounds
-        if runs >= RUNS_BELOW:
-            raise ValueError(
-                f"models, environments, workloads and iterations make {runs:,} runs, and a campaign has fewer than "
-                f"{RUNS_BELOW:,}"
-            )
-        return self
 
     def declared_environment(self, name: str) -> dict[str, Any]:
         """The options of an environment as they were written."""
@@ -313,30 +299,7 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
 
 def _name_problems(matrix: Matrix, lines: Lines) -> Iterator[str]:
     """Names that point nowhere, and a matrix that plans nothing or starts a server for nothing."""
-    metrics = METRICS.keys() | matrix.own_metrics
-    named: list[tuple[tuple[str, ...], str, str | None, Collection[str]]] = [
-        (
-            ("baseline",),
-            "baseline {} is not an environment",
-            matrix.baseline,
-            matrix.environments,
-        ),
-        *(
-            (("primary", str(index)), "unknown metric {} in primary", name, metrics)
-            for index, name in enumerate(matrix.primary)
-        ),
-        *(
-            (
-                ("exclude", str(index), axis),
-                f"exclude names an unknown {axis} {{}}",
-                name,
-                getattr(matrix, f"{axis}s"),
-            )
-            for index, rule in enumerate(matrix.exclude)
-            for axis, name in rule
-        ),
-    ]
-    for path, what, name, known in named:
+    for path, what, name, known in _named(matrix):
         if name is not None and name not in known:
             said = what.replace("{}", repr(name))
             yield lines.problem(path, said, suggestion(name, known))
@@ -357,3 +320,19 @@ def _name_problems(matrix: Matrix, lines: Lines) -> Iterator[str]:
     if not list(matrix.cells()):
         what = "every cell is excluded, so nothing would run"
         yield lines.problem(("exclude",), what, "remove a rule of exclude:")
+
+
+def _named(
+    matrix: Matrix,
+) -> Iterator[tuple[tuple[str, ...], str, str | None, Collection[str]]]:
+    """Each name that has to be one of others: its place, what is said where it is none of them, and these."""
+    what = "baseline {} is not an environment"
+    yield ("baseline",), what, matrix.baseline, matrix.environments
+    for index, metric in enumerate(matrix.primary):
+        known = METRICS.keys() | matrix.own_metrics
+        yield ("primary", str(index)), "unknown metric {} in primary", metric, known
+    for index, rule in enumerate(matrix.exclude):
+        for axis, name in rule:
+            what = f"exclude names an unknown {axis} {{}}"
+            names = getattr(matrix, f"{axis}s")
+            yield ("exclude", str(index), axis), what, name, names

@@ -173,7 +173,7 @@ def suggestion(name: str, known: Collection[str]) -> str:
     if len(known) <= MOST_LISTED:
         return f"known are {', '.join(sorted(known))}"
     nearest = difflib.get_close_matches(name, known, n=3, cutoff=0)
-    return f"the nearest of {len(known)} are {', '.join(nearest)}"
+    return f"the nearest are {', '.join(nearest)}"
 
 
 def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:

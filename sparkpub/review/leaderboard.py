@@ -101,6 +101,17 @@ class RankedModel:
         firsts = [first for first, *_ in self.entries.values()]
         return max(firsts, key=attrgetter("share"))
 
+    def agreeing(self, entry: RankedFigure) -> list[RankedFigure]:
+        """The figures of the recipe of an entry, the best of each machine of each owner: as far as they lie apart, so
+        far do owners agree."""
+        found: dict[tuple[str, str], RankedFigure] = {}
+        for other in self.entries[entry.speed.bits]:
+            speed = other.speed
+            if speed.recipe == entry.speed.recipe:
+                machine = speed.records[0].machine.id or speed.campaign
+                found.setdefault((speed.owner, machine), other)
+        return list(found.values())
+
     @property
     def billions(self) -> float | None:
         """The parameters in the model's name."""

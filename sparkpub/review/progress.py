@@ -1,6 +1,6 @@
 """Whether a set-up became faster: what was measured of one model, format and load at different times.
 
-    lines(speeds)  ->  lines of points in order of time, each with its change from the one before
+    lines(speeds)  ->  lines of points in order of time
 
 A change is told from noise by Welch's test on the runs of both points, counted as what they are worth, or, where a run
 is a mean over repetitions, on these (B. L. Welch, Biometrika 34, 1947, 28-35). Fewer than `MINIMUM_RUNS` of them carry
@@ -9,7 +9,6 @@ no interval here either. Of several lines some change by chance: `beyond_noise` 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, starmap
 from math import nan, sqrt
 
 from sparkpub.record.metrics import METRICS, Metric
@@ -33,8 +32,6 @@ class VersionPoint:
 
     speed: Speed
     mean: Estimate
-    change: Estimate | None = None
-    """From the point before; None for the first."""
 
     @property
     def day(self) -> str:
@@ -147,9 +144,7 @@ def _started(speed: Speed) -> str:
 
 def _line(speeds: list[Speed], metric: str) -> VersionLine:
     speeds.sort(key=_started)
-    means = [mean_of(speed, metric) for speed in speeds]
-    changes = [None, *starmap(change_between, pairwise(means))]
-    points = map(VersionPoint, speeds, means, changes)
+    points = [VersionPoint(speed, mean_of(speed, metric)) for speed in speeds]
     return VersionLine(METRICS[metric], tuple(points))
 
 

@@ -152,10 +152,18 @@ class Results:
     def over(self, campaigns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The comparisons of all these campaigns as single machines measured them, in this order, and their
         `replications`."""
-        campaign = self._sessions["campaign"]
-        sessions = [self._sessions[campaign == name] for name in campaigns]
-        together = pd.concat(sessions)
-        return together, over.replications([together])
+        asked = tuple(campaigns)
+        if asked not in self._joined:
+            campaign = self._sessions["campaign"]
+            sessions = [self._sessions[campaign == name] for name in campaigns]
+            together = pd.concat(sessions)
+            self._joined[asked] = together, over.replications([together])
+        return self._joined[asked]
+
+    @cached_property
+    def _joined(self) -> dict[tuple[str, ...], tuple[pd.DataFrame, pd.DataFrame]]:
+        """What `over` gave, since every metric of a campaign and every place that names it asks for the same."""
+        return {}
 
     @cached_property
     def _sessions(self) -> pd.DataFrame:

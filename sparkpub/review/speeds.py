@@ -40,9 +40,11 @@ class Speed:
     records: tuple[Record, ...]
     """The runs that count, in order of time."""
     doubts: tuple[str, ...] = ()
-    """Checks whose errors change what the figures mean: such figures are not ranked."""
+    """Checks that found an error in it: its figures are not ranked."""
     questioned: Mapping[str, str] = field(default_factory=dict)
     """Metric to the check that warns of it in this cell."""
+    owner: str = ""
+    """Whose it is; empty of one's own."""
 
     def is_ranked(self, metric: str) -> bool:
         """Whether its figure has a place among others: no error doubts it, and its repetitions agree so far that their
@@ -83,6 +85,11 @@ class Speed:
         return None
 
     @property
+    def recipe(self) -> tuple[object, ...]:
+        """What another owner does the same with, on a machine of this kind."""
+        return self.machine, self.weights, self.engine, self.is_speculative
+
+    @property
     def cached(self) -> bool:
         """Whether its prompts were answered from the server's prefix cache in part: less work than the load says."""
         hits = self.mean("prefix_cache_hit_percent") or 0.0
@@ -115,6 +122,7 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
         if not any(name in of_cell and of_cell[name].mean > 0 for name in RATES):
             continue
         reviewed = review.campaigns[campaign]
+        owner = reviewed.campaign.owner
         records = tuple(stored.record for stored in reviewed.counted[cell])
         findings = review.by_cell.get((campaign, "/".join(cell)), ())
         found.append(
@@ -128,15 +136,17 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
                 records=records,
                 doubts=_doubts(findings),
                 questioned=_questioned("/".join(cell), findings) | _apart(records),
+                owner="" if owner is None else owner.owner,
             )
         )
     return found
 
 
 def _doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """The checks that found a cell's figures not to mean what they seem to."""
+    """The checks that found an error, but for those that took runs out: what is left did happen. What fails a check is
+    no answer."""
     checks = (each.check for each in findings if each.severity == "error")
-    doubts = (check for check in checks if CHECKS[check].kind == "meaning")
+    doubts = (check for check in checks if CHECKS[check].kind != "happened")
     return tuple(dict.fromkeys(doubts))
 
 

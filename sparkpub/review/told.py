@@ -12,8 +12,6 @@ from sparkpub.record.metrics import metric_called
 from sparkpub.record.store import write_atomic
 from sparkpub.record.text import number, outward, outward_digits, significant
 from sparkpub.review.results import Results
-from sparkpub.review.statistics.bootstrap import RESAMPLES, SEED
-from sparkpub.review.statistics.estimate import ALPHA, MINIMUM_RUNS
 from sparkpub.review.tables.column import TableRow, rows
 
 StatsForm = Literal["text", "markdown", "csv", "json"]
@@ -70,19 +68,7 @@ def tables(found: Results) -> dict[str, pd.DataFrame]:
 def heading(found: Results) -> dict[str, Any]:
     """What stands before the tables of `sparkpub stats --json`."""
     out = [{"run": run, "reason": reason} for run, reason in found.excluded.items()]
-    return {
-        "include": found.include,
-        "excluded": out,
-        "method": {
-            "confidence": 1 - ALPHA,
-            "minimum_runs": MINIMUM_RUNS,
-            "bootstrap": {
-                "resamples": RESAMPLES,
-                "seed": SEED,
-                "interval": "bootstrap-t",
-            },
-        },
-    }
+    return {"include": found.include, "excluded": out}
 
 
 def json_pieces(found: Results) -> Iterator[bytes]:

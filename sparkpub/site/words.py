@@ -23,7 +23,7 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import expressions
 from sparkpub.site.content import Page
-from sparkpub.site.pages import hardware, reference
+from sparkpub.site.pages import campaign_page, hardware, reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import BOUND, JUDGED, UNIT
 from sparkpub.site.publication import Publication
@@ -71,6 +71,7 @@ class Words:
         """What stands in pages for each figure that one of them named, to the name."""
         self._results = publication.results
         self._dataset = publication.dataset
+        self._campaigns = campaign_page.in_order(publication)
         self._review = publication.review
         self._verdicts = {verdict.claim.id: verdict for verdict in publication.verdicts}
         self._facts = publication.facts
@@ -421,7 +422,7 @@ class Words:
 
     def hardware(self) -> str:
         """Each machine that has runs, as their records describe it."""
-        return hardware.machines(tuple(self._dataset.campaigns.values()), self._address)
+        return hardware.machines(self._campaigns, self._address)
 
     def catalogued(self, kind: CatalogueFile) -> str:
         """What the catalogue knows of the "models" or the "machines" that have runs."""

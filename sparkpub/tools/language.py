@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -127,6 +127,8 @@ class FigurePlace(ValuePlace):
     """What the figures are multiplied with, in place of a conversion."""
     unit_at: Where | None = None
     """Where the unit stands; figures in one that cannot be converted are left out."""
+    per: Where | None = None
+    """What the figure is divided by: tokens by requests, or by seconds."""
     when: tuple[str, ...] = ()
     """It counts where all of this holds."""
 
@@ -149,12 +151,6 @@ class FigurePlace(ValuePlace):
 _SIZES = {unit.lower(): unit for unit in ("KiB", "MiB", "GiB", "MB", "GB")}
 _SPELLED = {"sec": "s"}
 """Units as tools spell them."""
-
-
-class FactPlace(FigurePlace):
-    """A fact of a run, which may be a number by another: tokens by requests."""
-
-    per: Where | None = None
 
 
 class TimesPlace(FigurePlace):
@@ -259,6 +255,13 @@ _TERMS = BeforeValidator(
 """A load, which may be a mapping, too."""
 
 
+def named_in(pattern: str, source: str) -> dict[str, str] | None:
+    """What a path says by the names of a pattern that its end fits; None where it does not."""
+    parts = re.sub(r"\\\{([a-z_]+)\\\}", r"(?P<\1>[^/]+?)", re.escape(pattern))
+    named = re.search(f"(?:^|/){parts}$", source)
+    return None if named is None else named.groupdict()
+
+
 class Long(Declared):
     """The columns of a table with a row for each run and metric."""
 
@@ -267,6 +270,10 @@ class Long(Declared):
     unit: Where | None = None
     run: Where | None = None
     """What tells runs apart; without it, what `run` says of them."""
+
+
+PathPattern = Annotated[str, Field(pattern=r"\{[a-z_]+\}")]
+"""A path with names in it: `{model}/{weights}/c{clients}.json`."""
 
 
 class ResultMapping(Declared):
@@ -301,7 +308,7 @@ class ResultMapping(Declared):
     mapping, whose names are `by_model.key`. What stands around them counts for each."""
     around: dict[str, Where] = Field(default_factory=dict)
     """What is kept with the row of a run, by its new name; without it the whole document is, with that row alone."""
-    path: Annotated[str, Field(pattern=r"\{[a-z_]+\}")] | None = None
+    path: PathPattern | None = None
     """What the path of a file says, as `{model}/{weights}/c{clients}.json`: `path.model`, `path.weights`, …"""
     run: RunPlaces = RunPlaces()
     same: Same = Same()
@@ -313,7 +320,7 @@ class ResultMapping(Declared):
     metrics: dict[MetricName, MetricPlace] = Field(default_factory=dict)
     requests: dict[MetricName, TimesPlace] = Field(default_factory=dict)
     """Lists of the requests' times, by what they are: `ttft`, `tpot`, `itl` or `request_latency`."""
-    facts: dict[str, FactPlace] = Field(default_factory=dict)
+    facts: dict[str, FigurePlace] = Field(default_factory=dict)
     """What the run showed besides, by the names of the record: `requests`, `input_tokens_mean`."""
     failed: tuple[Where, Where] | None = None
     """How many requests failed, or a list with something for each that did; and how many went well."""
@@ -333,13 +340,9 @@ class ResultMapping(Declared):
         """Where figures stand, by what they are."""
         return {**self.metrics, **self.requests}
 
-    @cached_property
-    def path_pattern(self) -> re.Pattern[str] | None:
-        """The end of a path with a group for each name."""
-        if self.path is None:
-            return None
-        pattern = re.sub(r"\\\{([a-z_]+)\\\}", r"(?P<\1>[^/]+?)", re.escape(self.path))
-        return re.compile(f"(?:^|/){pattern}$")
+    def named_by(self, source: str) -> dict[str, str] | None:
+        """What the path of a file says by name; None for a file that the mapping does not speak of."""
+        return {} if self.path is None else named_in(self.path, source)
 
     def needed(self) -> dict[str, tuple[str, ...]]:
         """Every place that a table must have somewhere, and the key that names it."""

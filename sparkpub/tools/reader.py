@@ -17,7 +17,7 @@ from sparkpub.tools import cells, reading
 from sparkpub.tools.agreement import contradictions
 from sparkpub.tools.asked import noted
 from sparkpub.tools.language import (
-    FactPlace,
+    FigurePlace,
     MetricPlace,
     ResultMapping,
     TimesPlace,
@@ -140,7 +140,7 @@ class ReportReading:
 
     def _read(self, name: str, place: MetricPlace, found: Figures) -> None:
         """One metric, with what is behind it."""
-        said = at(self.document, place.at)
+        said = self._said(place)
         repeated = reading.numbers(at(self.document, place.values))
         if place.values is not None:
             found.counts.add(len(repeated))
@@ -176,6 +176,16 @@ class ReportReading:
                 deviation=abs(scale * deviation),
                 divisor=self.mapping.divisor,
             )
+
+    def _said(self, place: FigurePlace) -> Any:
+        """What stands there, by what else the mapping says; None where that is nothing."""
+        said = at(self.document, place.at)
+        if place.per is None:
+            return said
+        whole, parts = (
+            reading.number(found) for found in (said, at(self.document, place.per))
+        )
+        return whole / parts if whole is not None and parts else None
 
     def _mean_and_deviation(self, said: Any) -> tuple[float | None, float | None]:
         """The figure in a cell, the mean of a list, or a mean with its deviation: `32.3 ± 0.5`."""
@@ -224,10 +234,10 @@ class ReportReading:
             return float(sum(1 for item in failed if item)), reading.number(went_well)
         return reading.number(failed), reading.number(went_well)
 
-    def _fact(self, name: str, place: FactPlace) -> Any:
+    def _fact(self, name: str, place: FigurePlace) -> Any:
         """A word, a truth or settings, as the field is; else a number, by another where the mapping says so, and whole
         where it is. None for zero, which tools give where nothing happened."""
-        found = at(self.document, place.at)
+        found = self._said(place)
         if name in _TEXTS:
             return reading.word(found)
         if isinstance(found, bool | dict):
@@ -235,10 +245,7 @@ class ReportReading:
         number = reading.number(found)
         if not number or not holds(self.document, place.when):
             return None
-        if place.per is not None:
-            parts = reading.number(at(self.document, place.per))
-            number = number / parts if parts else None
-        if number is not None and number.is_integer():
+        if number.is_integer():
             return int(number)
         return number
 

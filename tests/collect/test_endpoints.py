@@ -53,7 +53,7 @@ def said(matrix: Matrix, data: Path) -> list[list[str]]:
     ("pages", "model", "words"),
     [
         (PAGES, "other", "does not serve other; correct model:, it serves m"),
-        ({}, None, "/v1/models answered with status 404; correct the address"),
+        ({}, None, "/v1/models answered with status 404"),
         ({"/v1/models": {"data": []}}, None, "names no model; say which in model:"),
     ],
 )

@@ -3,16 +3,12 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sparkpub.plan.requested import options_of
 from sparkpub.record.errors import RecordError
-from sparkpub.record.record import Requested
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load, state_of
-from tests.building import a_record
 from tests.review.statistics.campaigns import a_campaign, written
 
 
@@ -48,24 +44,6 @@ def changed(data: Path, where: str, value: object) -> Path:
     part[name] = value
     path.write_text(json.dumps(document))
     return path
-
-
-@pytest.mark.parametrize(
-    ("asked", "read"),
-    [
-        # A matrix takes `"512"`, and its records have it as it was written. An import has what its table has.
-        ({"type": "vllm-bench", "input_tokens": "512"}, {"input_tokens": 512}),
-        ({"type": "vllm-bench", "executable": "vllm"}, {"executable": "vllm"}),
-        ({"type": "table", "input_tokens": "about 512", "x": "y"}, {"x": "y"}),
-        ({"type": "table", "concurrency": 2.5}, {"concurrency": 2.5}),
-        ({"type": "table", "concurrency": [2], "depth": None}, {}),
-    ],
-)
-def test_numbers_of_a_record_are_numbers_however_they_were_written(
-    asked: dict[str, Any], read: dict[str, Any]
-) -> None:
-    requested = Requested(model_id="x/m", workload=asked, environment={})
-    assert options_of(a_record(requested=requested)) == {"type": asked["type"]} | read
 
 
 @pytest.mark.parametrize(

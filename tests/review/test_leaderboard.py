@@ -49,6 +49,22 @@ def test_a_model_has_one_row_its_formats_are_columns_and_the_best_comes_first() 
     assert (row.best.speed.weights, row.best.share) == ("FP8", 0.8)  # 80 / 100
 
 
+def test_owners_of_one_recipe_agree_as_far_as_their_figures_lie_apart() -> None:
+    """Two machines of one recipe; a second campaign of one of them, and another format, are no further one."""
+    one, other = (Machine(kind="dgx-spark", id=letter * 16) for letter in "ab")
+    recipe = {"model_id": "x/A-7B", "load": ONE}
+    board = board_of(
+        *runs_of("a", [30.0], machine=one, observed=BF16, **recipe),
+        *runs_of("a", [31.0], campaign="d", machine=one, observed=BF16, **recipe),
+        *runs_of("a", [29.0], campaign="e", machine=other, observed=BF16, **recipe),
+        *runs_of("a", [60.0], campaign="f", machine=other, observed=FP8, **recipe),
+    )
+    (row,) = board.rows
+    entry = row.entries[16][0]
+    assert [each.value for each in row.agreeing(entry)] == [31.0, 29.0]
+    assert len(row.agreeing(row.best)) == 1
+
+
 FAR = {**ONE, "input_tokens": 64, "output_tokens": 64}
 BATCHES = {"type": "generate", "input_tokens": 128, "output_tokens": 32}
 BATCHES |= {"batch_size": 8, "requests": 48}
@@ -100,15 +116,16 @@ def test_an_open_loop_ranks_no_throughput_and_memory_is_no_speed() -> None:
     assert measured(*runs_of("a", [5.0], metric="peak_memory_gib")) == []
 
 
-def test_a_figure_in_doubt_is_not_ranked() -> None:
+@pytest.mark.parametrize("check", ["roofline", "foreign-telemetry"])
+def test_a_figure_in_doubt_is_not_ranked(check: str) -> None:
     board = board_of(
         *runs_of("m", [900.0], load=ONE, workload="w"),
         *runs_of("n", [100.0], load=ONE, workload="w"),
-        findings=[a_finding("roofline", "error")],
+        findings=[a_finding(check, "error")],
     )
     assert order(board) == ["n"]
-    assert [speed.doubts for speed in board.unranked] == [("roofline",)]
-    findings = [a_finding("roofline", "warning"), a_finding("exit-status", "error")]
+    assert [speed.doubts for speed in board.unranked] == [(check,)]
+    findings = [a_finding(check, "warning"), a_finding("exit-status", "error")]
     board = board_of(*runs_of("m", [900.0], load=ONE, workload="w"), findings=findings)
     assert order(board) == ["m"]
 

@@ -9,11 +9,9 @@ from statsmodels.stats.meta_analysis import combine_effects
 from sparkpub.review import told
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import choose
-from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import spread
-from sparkpub.review.statistics.series import trends
 from sparkpub.review.tables.cells import levelled, summary
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.review.tables.comparisons import (
@@ -119,22 +117,6 @@ def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
     assert np.mean(level) == pytest.approx(native["value"].mean())
     assert np.std(level) < 1
     assert np.mean(level[native["machine"] == "a"]) == pytest.approx(np.mean(level))
-
-
-def test_a_faster_machine_that_took_over_is_no_trend() -> None:
-    """Four rounds on one machine and four on another, 40 tok/s faster: 8 tok/s a run or so between the first half and
-    the second, and nothing within either."""
-    slow, fast = drawn(100, 5, 1, 4), drawn(140, 5, 2, 4)
-    both = {place: {TPUT: [*slow[place][TPUT], *fast[place][TPUT]]} for place in slow}
-    campaign = a_fleet({"a": both}, machines="split")
-    for environment in ("native", "container"):
-        campaign = moved(campaign, "b", environment, range(5, 9))
-    values = natively(ReviewedCampaign(campaign))["value"].to_numpy()
-    assert trends(values[np.newaxis])["slope"][0] > 4
-    asked = Question(choose(ReviewedCampaign(campaign), environment=("native",)), TPUT)
-    p_value = ask("trend_p", asked).value
-    assert p_value is not None
-    assert p_value > 0.1
 
 
 # -- what stats tells ----------------------------------------------------------------------------------------------

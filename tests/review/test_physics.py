@@ -36,25 +36,6 @@ def test_published_throughput_is_right_for_7b_and_impossible_for_72b() -> None:
     assert least * seventy_two.at_least / 1e9 == pytest.approx(2135, abs=1)
 
 
-@pytest.mark.parametrize(
-    ("model", "batch", "ceiling"),
-    [
-        (SEVEN, 1, 19.3),
-        (SEVEN, 8, 154),
-        (SEVENTY_TWO, 1, 1.9),
-        (SEVENTY_TWO, 8, 15.3),
-        (MIXTURE, 1, 54.6),
-        (MIXTURE, 8, 130),
-    ],
-)
-def test_ceilings_of_a_spark(model: Architecture, batch: int, ceiling: float) -> None:
-    """273 GB/s over 14.14, 142.9, 5.0 and 16.8 GB a step."""
-    step = physics.bytes_per_step(model, batch)
-    assert step is not None
-    found = batch * SPARK.bandwidth_bytes_s / step.expected
-    assert found == pytest.approx(ceiling, rel=0.01)
-
-
 def test_attention_and_output_of_gpt_oss_are_wide_and_its_experts_narrow() -> None:
     """Of gpt-oss-20b a token reads 24 layers of 26,648,096 parameters, an output head of 201,088 x 2,880 and the last
     norm in 16 bits: 2.437 GB; and in each layer 4 experts of 3 x 2,880^2 weights in 4.25 bits with 8,640 biases in 16:

@@ -4,6 +4,7 @@ A tool is a mapping (`tools/*.yaml`), in the language that people describe their
 as tests that make a run together, is a shape (`tools/shapes`).
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +25,9 @@ from sparkpub.record.record import Key
 from sparkpub.tools.asked import as_key
 from sparkpub.tools.language import TABLE, of_tools, read_mappings
 
+_HEADING = re.compile(r"(?m)^# (\S[^\n]*?)\s*$")
+_FIRST_LETTERS = 5000
+_LONGEST_TITLE = 300
 IMPORTERS = tuple(of_tools())
 """Every format by its name."""
 
@@ -70,6 +74,13 @@ def import_results(
             if isinstance(left, Left) and left.reason.startswith(NO_RESULT)
         }
         outcome.unread = starter.kinds(folder, unread)
+    if given.about.path is None and given.mapping is None:
+        sources = [
+            item.source.partition(", run ")[0]
+            for item in found
+            if isinstance(item, Draft)
+        ]
+        outcome.pattern = starter.builds(sorted(sources)) if sources else None
     for of, items in campaigns:
         write(items, data, of, outcome, originals=originals)
     known = ", ".join(catalogue.machines())
@@ -85,11 +96,27 @@ def import_results(
 
 
 def about(path: Path | None, results: Path) -> About:
-    """What people say of results in a file, or in the `about.yaml` of the folder that they lie in; else nothing."""
-    if path is not None:
-        return read_about(path)
+    """What people say of results in a file, or in the `about.yaml` of the folder that they lie in; the title is else
+    that of its README."""
     beside = results / "about.yaml"
-    return read_about(beside) if beside.is_file() else About()
+    if path is None and beside.is_file():
+        path = beside
+    said = About() if path is None else read_about(path)
+    return said if said.title else said.model_copy(update={"title": _title(results)})
+
+
+def campaign_of(results: Path) -> str:
+    """The name of the campaign of a file or folder."""
+    return as_key(results.resolve().name.partition(".")[0])
+
+
+def _title(results: Path) -> str | None:
+    """The heading of the folder's README; None where there is none."""
+    readme = results / "README.md"
+    if not readme.is_file():
+        return None
+    heading = _HEADING.search(readme.read_text(errors="replace")[:_FIRST_LETTERS])
+    return heading and heading[1][:_LONGEST_TITLE]
 
 
 def _readers(kind: str | None, given: Given) -> Sequence[ToolReader]:

@@ -23,6 +23,7 @@ from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.outside import MOST_BYTES, UnfitError, unpacked
 from sparkpub.tools import forms, reading
 from sparkpub.tools.forms import MARKS, ResultFile, begins
+from sparkpub.tools.language import named_in
 from sparkpub.tools.where import holds
 
 LOGS = (".log", ".stdout", ".txt")
@@ -183,6 +184,10 @@ class Beside:
     def facts(self) -> Facts:
         """What notes and answer say of the run."""
         facts = facts_in(self.notes, self.layout.run, self.layout.same)
+        pattern = self.folder.given.about.path
+        named = pattern and named_in(pattern, self.file.source)
+        if named and named.get("variant"):
+            facts = replace(facts, variant=named["variant"])
         name = self.layout.answer
         said = reading.text(b"" if name is None else self._read([name]))
         return replace(facts, answer=" ".join(said.split())[:_LONGEST_ANSWER] or None)

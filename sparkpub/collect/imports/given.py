@@ -21,6 +21,7 @@ from sparkpub.record.record import (
     Observed,
     Origin,
 )
+from sparkpub.tools.language import PathPattern
 
 
 class CampaignPart(Declared):
@@ -49,6 +50,8 @@ class About(Declared):
     machine: Machine = Machine()
     disputed: dict[str, str] = Field(default_factory=dict)
     unavailable: dict[str, str] = Field(default_factory=dict)
+    path: PathPattern | None = None
+    """What the names of files say of builds, as `{model}__{variant}__{rest}.log`."""
     layout: NotesLayout | None = None
     """Where facts lie that the results do not hold."""
 

@@ -23,6 +23,8 @@ class ImportOutcome:
     records: list[Record] = field(default_factory=list)
     unread: list[Kind] = field(default_factory=list)
     """Kinds of files with figures that have no mapping yet."""
+    pattern: str | None = None
+    """What the names of a tool's files say of builds, where nobody has said it yet."""
     skipped: list[Left] = field(default_factory=list)
     refused: list[Left] = field(default_factory=list)
 
@@ -57,6 +59,10 @@ class ImportOutcome:
         counts = [f"{len(self.records):,} {verb}"]
         counts += [f"{len(items):,} {left}" for left, items in parts.items()]
         texts.append(", ".join(counts))
+        if self.pattern:
+            texts.append(
+                f'the names of the files tell builds apart: write path: "{self.pattern}" into about.yaml'
+            )
         if mappings:
             return [*texts, "", *mappings]
         texts += [f"not read: {kind}" for kind in self.unread]

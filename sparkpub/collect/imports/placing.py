@@ -44,19 +44,22 @@ class _Build(NamedTuple):
     settings: tuple[tuple[str, str], ...]
 
     def apart(self, others: Sequence["_Build"]) -> str:
-        """What this build has and none of the others: version, backend, weights, or settings; empty where nothing can
-        be said."""
-        for name in ("version", "backend", "weights"):
-            own = getattr(self, name)
-            if own is not None and own not in {getattr(each, name) for each in others}:
-                return str(own)
-        theirs = {item for each in others for item in each.settings}
-        own = [
-            f"{name}-{said}"
-            for name, said in self.settings
-            if (name, said) not in theirs
+        """What this build has otherwise than any of the others, a few settings included; empty where that is too
+        much for a name."""
+        said = [
+            str(getattr(self, name))
+            for name in ("called", "backend", "version", "weights")
+            if getattr(self, name)
+            and any(getattr(self, name) != getattr(each, name) for each in others)
         ]
-        return "-".join(own) if len(own) <= _MOST_WORDS else ""
+        alike = [each for each in others if each[:-1] == self[:-1]]
+        theirs = {item for each in alike for item in each.settings}
+        own = [
+            f"{name}-{value}"
+            for name, value in self.settings
+            if alike and (name, value) not in theirs
+        ]
+        return "-".join([*said, *own]) if len(own) <= _MOST_WORDS else ""
 
 
 def placed(

@@ -211,11 +211,11 @@ def _spread(
 ) -> Iterator[tuple[Document, Document]]:
     """The runs of a document that the mapping is for, each with what is kept of it: its row with what lies around it,
     or the document."""
-    if mapping.path_pattern is not None:
-        named = mapping.path_pattern.search(file.source)
-        if named is None:
-            return
-        document = {**document, "path": named.groupdict()}
+    named = mapping.named_by(file.source)
+    if named is None:
+        return
+    if named:
+        document = {**document, "path": named}
     steps = mapping.rows.split(".") if mapping.rows is not None else []
     for said, alone in forms.spread_out(document, steps):
         if not holds(said, mapping.when):

@@ -23,6 +23,7 @@ from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import METRICS
 from sparkpub.tools import forms, reading
 from sparkpub.tools.forms import FileError, ResultFile
+from sparkpub.tools.language import named_in
 
 _MOST_FILES = 300
 """Of a folder, so many files are looked at."""
@@ -162,6 +163,18 @@ def lines(found: Sequence[Kind]) -> Iterator[str]:
         yield from kind.lines()
 
 
+def builds(sources: Sequence[str]) -> str | None:
+    """The pattern of files of a tool whose names say the build after the model; None where they do not."""
+    parted = [source for source in sources if _BETWEEN in Path(source).name]
+    pattern = _parted(parted) if 2 * len(parted) > len(sources) else None
+    if pattern is None:
+        return None
+    found = [named_in(pattern, source) or {} for source in sources]
+    models = {named.get("model") for named in found}
+    variants = {(named.get("model"), named.get("variant")) for named in found}
+    return pattern if len(variants) > len(models) else None
+
+
 def _pattern(sources: Sequence[str]) -> str:
     """The names of some files, with `*` for what differs."""
     if len(sources) == 1:
@@ -178,17 +191,13 @@ def _shared(texts: Sequence[str]) -> str:
 
 
 def _parted(sources: Sequence[str]) -> str | None:
-    """The pattern of files whose names have as many parts, one of which is a model; None for others."""
-    parts = [Path(source).name.partition(".")[0].split(_BETWEEN) for source in sources]
-    if len({*map(len, parts)}) > 1 or len(parts[0]) < 2:
+    """The pattern of files whose names have parts, the first one a model; None for others."""
+    parts = [Path(source).name.split(_BETWEEN) for source in sources]
+    if not all(len(part) > 1 and _SIZED.search(part[0]) for part in parts):
         return None
-    names = []
-    for place, words in enumerate(zip(*parts, strict=True)):
-        is_model = all(map(_SIZED.search, words)) and "{model}" not in names
-        rest = "{variant}" if "{variant}" not in names else f"{{rest{'x' * place}}}"
-        names.append("{model}" if is_model else rest)
-    suffix = Path(sources[0]).suffix
-    return _BETWEEN.join(names) + suffix if "{model}" in names else None
+    is_longer = all(len(part) > 2 for part in parts)
+    names = ["{model}", "{variant}", *["{rest}"] * is_longer]
+    return _BETWEEN.join(names) + Path(sources[0]).suffix
 
 
 def _of_file(file: ResultFile) -> Proposal | None:

@@ -301,7 +301,7 @@ def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
             )
         return
     folder.mkdir(parents=True, exist_ok=True)
-    title = matrix.title if matrix else f"Imported: {given.campaign}"
+    title = matrix.title if matrix else f"Results of {given.campaign}"
     campaign = Campaign(
         campaign=given.campaign,
         title=about.title or title,

@@ -27,8 +27,7 @@ WorkloadOptions = Annotated[
     | matmul.MatmulOptions
     | trtllm_bench.TrtllmBenchOptions
     | vllm_bench.VllmBenchOptions
-    | withdrawn.GenerateOptions
-    | withdrawn.OpenaiEndpointOptions,
+    | withdrawn.WithdrawnOptions,
     Field(discriminator="type"),
 ]
 """The options of any workload, told apart by `type`."""
@@ -38,7 +37,7 @@ WORKLOADS: dict[str, Workload[Any]] = {
         matmul.MatmulOptions, matmul.command, matmul.parse, matmul.printed
     ),
     "generate": Workload(
-        withdrawn.GenerateOptions, withdrawn.command, batches.parse, batches.printed
+        withdrawn.WithdrawnOptions, withdrawn.command, batches.parse, batches.printed
     ),
     "ctranslate2": Workload(
         ctranslate2.Ctranslate2Options,
@@ -66,7 +65,7 @@ WORKLOADS: dict[str, Workload[Any]] = {
         llama_benchy.LlamaBenchyOptions, llama_benchy.command, llama_benchy.parse
     ),
     "openai-endpoint": Workload(
-        withdrawn.OpenaiEndpointOptions,
+        withdrawn.WithdrawnOptions,
         withdrawn.command,
         withdrawn.parse_endpoint,
         vllm_bench.printed,

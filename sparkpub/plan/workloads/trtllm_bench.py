@@ -22,7 +22,7 @@ from sparkpub.plan.workloads.base import (
     flags,
 )
 from sparkpub.record.errors import WorkloadError
-from sparkpub.tools import reading
+from sparkpub.tools import engine, reading
 from sparkpub.tools.reader import ReportReading, of_tool
 from sparkpub.tools.shapes import trtllm_bench as shape
 
@@ -67,10 +67,8 @@ class TrtllmBenchOptions(Options):
     """Requests before the measured ones; they do not count."""
     streaming: bool = True
     """Stream tokens, which TTFT and TPOT need; mode latency always does."""
-    backend: Literal["pytorch", "tensorrt", "_autodeploy"] | None = None
+    backend: Literal["pytorch", "_autodeploy"] | None = None
     """Engine behind the tool; none: the version's own default, `pytorch` from 1.0 on."""
-    engine_dir: str | None = None
-    """Engine of backend tensorrt; the others ignore it."""
     kv_cache_free_gpu_memory_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the memory free after loading that the KV cache takes; none: the tool's default, 0.9."""
     kv_cache_tokens: PositiveInt | None = None
@@ -86,10 +84,6 @@ class TrtllmBenchOptions(Options):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.engine_dir is not None and self.backend != "tensorrt":
-            raise ValueError("engine_dir is used by backend tensorrt only")
-        if self.backend == "tensorrt" and self.engine_dir is None:
-            raise ValueError("backend tensorrt needs engine_dir")
         if (
             self.mode == "latency"
             and self.max_batch_size != 1
@@ -124,7 +118,6 @@ def command(case: RunCase, options: TrtllmBenchOptions) -> Command:
             "--concurrency": options.concurrency,
             "--streaming": throughput and options.streaming,
             "--backend": options.backend,
-            "--engine_dir": options.engine_dir,
             "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
             options.config_flag: f"{WORKDIR}/{_API}" if api else None,
             "--report_json": f"{WORKDIR}/{_REPORT}",
@@ -165,7 +158,9 @@ def parse(
     in_report = ReportReading(mapping, shape.of_report(report or {}))
     in_requests = ReportReading(mapping, shape.of_requests(requests))
     metrics = in_log.metrics | in_report.metrics | in_requests.metrics
-    observed = reading.observed(_merged(in_log.facts, in_report.facts))
+    observed = reading.observed(
+        engine.merged(_known(in_report.facts), _known(in_log.facts))
+    )
     complete = reading.known(metrics, "output_throughput_tok_s")
     problems = []
     if not complete:
@@ -178,14 +173,8 @@ def parse(
     return Answer(metrics, observed, complete=complete, problems=tuple(problems))
 
 
-def _merged(*facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of which the last that is known counts, and all settings."""
-    found: dict[str, Any] = {}
-    for said in facts:
-        settings = {**found.get("settings", {}), **(said["settings"] or {})}
-        found |= {name: fact for name, fact in said.items() if fact is not None}
-        found["settings"] = settings
-    return found
+def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _why_incomplete(log: str) -> str:

@@ -17,51 +17,42 @@ CLIENTS = ("genai-perf", "aiperf", "sglang", "guidellm", "vllm-bench")
 """Tools whose reports runs of `openai-endpoint` have."""
 
 
+_TAKEN: Mapping[str, Mapping[str, int]] = {
+    "generate": {"batch_size": 1, "batches": 20},
+    "openai-endpoint": {"requests": 100},
+}
+"""What a type took for options that were left out, besides the lengths of prompts and answers."""
+
+
 class WithdrawnOptions(Options):
-    """Options as somebody wrote them for a version that had the type, and what it took for those left out."""
+    """Options as somebody wrote them for a version that had the type."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"deprecated": True})
 
-    input_tokens: int | None = 512
-    output_tokens: int = 128
+    type: Literal["generate", "openai-endpoint"]
 
     @property
     def measures_server(self) -> bool:
         """That it is no longer run is said first."""
         return True
 
-
-class GenerateOptions(WithdrawnOptions):
-    """PyTorch and transformers, batch after batch."""
-
-    type: Literal["generate"] = "generate"
-    batch_size: int = 1
-    batches: int = 20
-
-
-class OpenaiEndpointOptions(WithdrawnOptions):
-    """vLLM's client or AIPerf on a server that runs already."""
-
-    type: Literal["openai-endpoint"] = "openai-endpoint"
-    requests: int = 100
-    dataset: str | None = None
-
     def asked(self) -> dict[str, Any]:
-        """With prompts of a file without the default length of random ones."""
-        options = super().asked()
-        if self.dataset is not None:
+        """With what the type took for options that were left out; prompts of a file have no length."""
+        options: dict[str, Any] = {"input_tokens": 512, "output_tokens": 128}
+        options |= {**_TAKEN[self.type], **dict(self)}
+        if options.get("dataset") is not None:
             options["input_tokens"] = None
         return options
 
 
-def command(case: RunCase, options: GenerateOptions | OpenaiEndpointOptions) -> Command:
+def command(case: RunCase, options: WithdrawnOptions) -> Command:
     """There is none. Raises WorkloadError with what to write instead."""
     what = f"{options.type} is no longer run; its records stay readable"
     raise case.refusal(what, _INSTEAD[options.type])
 
 
 def parse_endpoint(
-    log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions | None
+    log: bytes, files: Mapping[str, bytes], options: WithdrawnOptions | None
 ) -> Answer:
     """Figures from the client's report; who answered from what the server said."""
     del options

@@ -56,22 +56,15 @@ def read(claim: Claim, expect: Expect, units: Sequence[Question]) -> list[UnitVe
         pairs = zip(answers.items(), adjusted, strict=True)
         answers = {name: replace(found, value=p) for (name, found), p in pairs}
     chances = len(units) if claim.scope.startswith("any") else 1
-    if expect.equivalent_within_percent is None:
-        return [
-            UnitVerdict(
-                name, found, _decided(claim, expect, found, chances), _told(found)
-            )
-            for name, found in answers.items()
-        ]
     readings = []
     for unit, (name, found) in zip(units, answers.items(), strict=True):
-        test = ask("equivalence_p", unit)
-        verdict = _inside(found, *expect.bounds, chances)
-        if verdict != "refuted":
-            verdict = "supported" if _is_equivalent(test, chances) else "undecided"
-        shown = _told(found)
-        if test.value is not None:
-            shown += f", TOST {test.text()}"
+        verdict, shown = _decided(claim, expect, found, chances), _told(found)
+        if expect.equivalent_within_percent is not None:
+            test = ask("equivalence_p", unit)
+            if verdict != "refuted":
+                verdict = "supported" if _is_equivalent(test, chances) else "undecided"
+            if test.value is not None:
+                shown += f", TOST {test.text()}"
         readings.append(UnitVerdict(name, found, verdict, shown))
     return readings
 

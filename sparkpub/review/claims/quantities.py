@@ -36,6 +36,7 @@ from sparkpub.review.tables.cells import levelled
 from sparkpub.review.tables.column import TableRow, groups, texts
 from sparkpub.review.tables.comparisons import Compared, compare
 from sparkpub.review.tables.over import of_cells
+from sparkpub.review.tables.reasons import runs_of
 from sparkpub.review.vocabulary import Statistic, StatisticKind, statistic_called
 
 _ASKED_IN_A_ROW = 64
@@ -207,20 +208,16 @@ def _parts(
     if compared is None:
         on = Counter(texts(values["environment"]))
         candidate, baseline = (on[name] for name in question.sides)
-        return [((baseline, candidate), f"n = {baseline} and {candidate}")]
+        return [((baseline, candidate), f"{baseline} and {candidate} runs")]
     overall, within = compared
     rests_on = within if within and statistic.is_column else [overall]
     return list(map(_of_comparison, rests_on))
 
 
 def _of_comparison(row: TableRow) -> tuple[tuple[int, ...], str]:
-    n: tuple[int, ...] = row.n_baseline, row.n_candidate
-    words = f"n = {row.n_baseline} and {row.n_candidate}"
     if row.analysis == "paired":
-        n, words = n[:1], f"{row.n_baseline} rounds"
-    if row.servers is not None:
-        words += f" on {counted(row.servers, 'server')} a side"
-    return n, words
+        return (row.n_baseline,), runs_of(row)
+    return (row.n_baseline, row.n_candidate), runs_of(row)
 
 
 # -- the rows in which statistics stand, by kind -------------------------------------------------------------------

@@ -12,9 +12,9 @@ from sparkpub.review.statistics.estimate import (
     resolution_of,
 )
 
-RESAMPLES = 2000
+_RESAMPLES = 2000
 """Bootstrap resamples: Efron and Tibshirani, An Introduction to the Bootstrap (1993), ask for 1,000 to 2,000."""
-SEED = 42
+_SEED = 42
 _NO_SPREAD = 1e-6
 """Spread of a resample, as a part of its sample's, below which its values are taken as equal."""
 
@@ -30,7 +30,7 @@ def bootstrap(values: Floats) -> dict[str, Floats]:
     ends = np.full((len(values), 2), np.nan)
     n = values.shape[-1]
     if n >= MINIMUM_RUNS:
-        places = np.random.default_rng((SEED, n)).integers(0, n, (RESAMPLES, n))
+        places = np.random.default_rng((_SEED, n)).integers(0, n, (_RESAMPLES, n))
         for row, sample in enumerate(values):
             ends[row] = _bootstrap_t(sample, places)
     low, high = ends.T

@@ -15,7 +15,6 @@ import scipy
 
 from sparkpub.review.statistics.estimate import (
     ALPHA,
-    WANTED_POWER,
     Floats,
     resolution_of,
     t_quantile,
@@ -27,8 +26,6 @@ _TRUSTED_DIGITS = 9
 _ROUNDING_STEPS = 2.0
 _SMALLEST = 3
 _SIGMA = 3.0
-FEW_RUNS = 25.0
-"""Fitted to simulations of 10 to 40 runs, which the tests repeat."""
 
 
 # -- trends --------------------------------------------------------------------------------------------------------
@@ -115,24 +112,6 @@ def _share_of_orders(n: int) -> Floats:
         added = np.full(size, 1 / size)
         shares = np.convolve(shares, added)
     return shares.cumsum()
-
-
-def detectable_change(n: int, sd: float, alpha: float) -> float:
-    """The change from the first of n runs to the last that a test of trend finds in four of five campaigns, in the unit
-    of `sd`, the spread of the runs.
-
-    By the standard error of a least-squares slope, sd / √(n (n² − 1) / 12) (NIST/SEMATECH e-Handbook, 4.4.3.1), and
-    Student's t with n − 2 degrees of freedom. Mann-Kendall needs more: 3 / π as efficient on normal values (Stuart
-    1956, Journal of the American Statistical Association 51, 285-287), and of few runs 1 + `FEW_RUNS` / n² times as
-    much, since its p comes in steps. Infinite where not even runs in perfect order, two of n! orders, have a p below
-    `alpha`.
-    """
-    if 2 / math.factorial(n) >= alpha:
-        return math.inf
-    of_slope = sd / math.sqrt(n * (n * n - 1) / 12)
-    of_kendall = of_slope / math.sqrt(3 / math.pi) * (1 + FEW_RUNS / n**2)
-    critical = t_quantile(1 - alpha / 2, n - 2)
-    return (critical + t_quantile(WANTED_POWER, n - 2)) * of_kendall * (n - 1)
 
 
 def first_run_p(blocks: Sequence[Sequence[float]]) -> float:

@@ -190,5 +190,5 @@ def _replication(same: Sequence[TableRow], overall: TableRow) -> dict[str, Any]:
         "ci95_effect_high": high and scale * high,
         "verdicts": verdicts,
         "replication": said,
-        "why": reasons.of_replication(overall, said, verdicts, known, word),
+        "why": reasons.of_replication(overall, verdicts, known, word),
     }

@@ -1,9 +1,9 @@
 """Why a comparison is decided as it is, or is not, and why one replicates, in words."""
 
 from collections.abc import Sequence
-from math import ceil, isnan
+from math import ceil
 
-from sparkpub.record.text import counted, listed, number, outward, p_text
+from sparkpub.record.text import counted, listed, number, p_text
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
     Estimate,
@@ -66,9 +66,7 @@ def _scope(c: TableRow) -> str:
 def _too_few(c: TableRow) -> str:
     if c.order == "interleaved" and c.analysis == "description":
         return "No round is complete, so that nothing can be decided."
-    runs = _runs(c)
-    if c.servers is not None:
-        runs += f" on {counted(c.servers, 'server')} a side"
+    runs = runs_of(c)
     if c.machines > 1:
         # How many of all the runs are those of that machine is not told here.
         runs = f"runs on one of the {c.machines} machines"
@@ -76,39 +74,29 @@ def _too_few(c: TableRow) -> str:
     return f"Too few independent runs to decide: the {runs} are {worth}."
 
 
-def _runs(c: TableRow) -> str:
+def runs_of(c: TableRow) -> str:
+    """What a comparison rests on: `10 rounds`, `4 and 4 runs on 2 servers a side`."""
+    words = f"{c.n_baseline} and {c.n_candidate} runs"
     if c.analysis == "paired":
-        return f"{c.n_baseline} rounds"
-    return f"{c.n_baseline} and {c.n_candidate} runs"
+        words = f"{c.n_baseline} rounds"
+    if c.servers is not None:
+        words += f" on {counted(c.servers, 'server')} a side"
+    return words
 
 
 def _test(c: TableRow) -> str:
     if c.machines > 1:
         return f"in percent of its own baseline within each machine, then over {c.machines} machines"
-    test = (
-        f"paired within {_runs(c)}" if c.analysis == "paired" else f"Welch, {_runs(c)}"
-    )
-    if c.servers is not None:
-        test += f", which shared servers: n = {c.servers} servers a side"
-    if c.analysis == "paired" and c.left_out:
-        test += f", {_left_out(c)}"
-    return test
-
-
-def _left_out(c: TableRow) -> str:
-    """The means that a paired difference is of, where not every run has a partner: those of all runs differ by another
-    amount."""
-    return (
-        f"{counted(c.left_out, 'run')} without a partner left out"
-        f" (means {c.mean_baseline:,.6g} and {c.mean_candidate:,.6g})"
-    )
+    if c.analysis == "paired":
+        return f"paired within {runs_of(c)}"
+    return f"Welch, {runs_of(c)}"
 
 
 def _detectable(c: TableRow) -> str:
     """What difference so many runs would have shown; empty where none is known."""
     if c.detectable_percent is None:
         return ""
-    runs = counted(c.machines, "machine") if c.machines > 1 else _runs(c)
+    runs = counted(c.machines, "machine") if c.machines > 1 else runs_of(c)
     found = number(c.detectable_percent, 2 if c.detectable_percent < 1 else 1)
     return (
         f" These {runs} would show a difference of {found} % in four of five campaigns."
@@ -117,7 +105,6 @@ def _detectable(c: TableRow) -> str:
 
 def of_replication(
     overall: TableRow,
-    said: str,
     verdicts: Sequence[str],
     known: Sequence[Estimate],
     what: str,
@@ -129,15 +116,7 @@ def of_replication(
     if not known:
         return f"Fewer than two {what}s have runs enough for an interval."
     found = spread(known)
-    text = (
+    return (
         f"Over {counted(len(known), what)} the mean is {overall.verdict}, and they are {listed(verdicts)} themselves "
         f"(Q = {found['q']:.1f}, {p_text(found['heterogeneity_p'])})."
     )
-    ends = found["prediction95_low"], found["prediction95_high"]
-    if said == "replicates" and not isnan(ends[0]):
-        low, high = outward(*ends)
-        text += (
-            f" One more {what} is expected between {number(low, 1, signed=True)} and "
-        )
-        text += f"{number(high, 1, signed=True)} %."
-    return text

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 import pandas as pd
@@ -24,7 +23,6 @@ from sparkpub.review.names import in_environment, runs_of
 from sparkpub.review.progress import VersionLine, beyond_noise, in_words
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, growth
-from sparkpub.review.statistics.series import detectable_change
 from sparkpub.review.sweeps import SHOWS_A_SHAPE, Axis, Line
 from sparkpub.review.tables.capacities import LIMITS, NOT_RANKED, TOLD_SECONDS
 from sparkpub.review.tables.column import TableRow
@@ -205,8 +203,7 @@ def drifting(cells: Sequence[TableRow]) -> list[TableRow]:
 
 
 def drift(campaign: StudiedCampaign, metric: Metric) -> str:
-    """The cells that drift, or what change would have been seen, since a test that sees nothing says no more than that;
-    empty where none was tested."""
+    """The cells that drift, or in how many runs no drift is seen; empty where none was tested."""
     cells = campaign.statistics(metric)
     tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
     if not tested:
@@ -216,19 +213,8 @@ def drift(campaign: StudiedCampaign, metric: Metric) -> str:
     found = [campaign.cells_here[cell.cell] for cell in drifting(cells)]
     if found:
         return f"{metric.label} drifts with run order in {len(found)} of {of} ({test}): {'; '.join(found)}."
-    table = campaign.site.results.cells
-    mine = table[table["campaign"] == campaign.data.name]
-    alpha = ALPHA / mine["trend_p_adjusted"].count()
-    changes = [
-        100 * detectable_change(cell.n, cell.sd, alpha) / cell.mean
-        for cell in tested
-        if cell.n > 2 and cell.mean > 0
-    ]
     runs = f"{span([str(n) for n in sorted({cell.n for cell in tested})])} runs of {of}"
-    seen = "some are too few to show any"
-    if changes and isfinite(max(changes)):
-        seen = f"a change of {max(changes):.2g} % from the first to the last run usually would have been"
-    return f"No trend of {metric.within_sentence} is seen in {runs}; {seen} ({test})."
+    return f"No trend of {metric.within_sentence} is seen in {runs} ({test})."
 
 
 def capacity(rows: pd.DataFrame) -> str:

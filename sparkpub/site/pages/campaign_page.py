@@ -84,6 +84,7 @@ def context(
         "names": publication.names.campaign(campaign.name),
         "extent": extent(publication, campaign),
         "unrecorded": unrecorded(campaign),
+        "is_home": is_home(publication, campaign),
         "card": about,
         "answers": [answer for answer in about["answers"] if answer not in shown],
         "problems": findings.problems(publication.findings_of(campaign)),
@@ -243,10 +244,17 @@ def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
 
 def in_order(publication: Publication) -> list[CampaignData]:
     """Every campaign as lists show them: those of the home machine, the newest first, then the newest of the others."""
-    ranked = machines(publication.speeds, publication.options.home)[:1]
-    home = {speed.campaign for speed in publication.speeds if speed.machine in ranked}
     ordered = newest_first(publication.campaigns)
-    return sorted(ordered, key=lambda campaign: campaign.name not in home)
+    return sorted(ordered, key=lambda campaign: not is_home(publication, campaign))
+
+
+def is_home(publication: Publication, campaign: CampaignData) -> bool:
+    """Whether a campaign measured models on the machine that comes first."""
+    home = machines(publication.speeds, publication.options.home)[:1]
+    return any(
+        speed.campaign == campaign.name and speed.machine in home
+        for speed in publication.speeds
+    )
 
 
 def extent(publication: Publication, campaign: CampaignData) -> str:
@@ -306,20 +314,22 @@ def compared(publication: Publication, campaign: CampaignData, metric: Metric) -
     if not rows:
         return ""
     text = sentences.differences(publication.names, metric, rows)
-    joined = publication.joined(campaign)
-    if len(joined) > 1:
-        _, over = publication.results.over(joined)
-        found = [
-            row
-            for row in rows_of(over[over["metric"] == metric.name])
-            if row.ci95_effect is not None
-        ]
-        if len(found) == 1 and found[0].effect_unit == "%":
-            (row,) = found
-            low, high = row.ci95_effect
-            ends = between(low, high, 1, signed=True)
-            text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
+    row = _together(publication, campaign, metric)
+    if row is not None:
+        low, high = row.ci95_effect
+        ends = between(low, high, 1, signed=True)
+        text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
     return text
+
+
+def _together(
+    publication: Publication, campaign: CampaignData, metric: Metric
+) -> TableRow | None:
+    """The one effect in per cent over the campaigns that a claim joins with this one, None where there is none."""
+    _, over = publication.results.over(publication.joined(campaign))
+    rows = rows_of(over[over["metric"] == metric.name])
+    found = [row for row in rows if row.ci95_effect is not None]
+    return found[0] if len(found) == 1 and found[0].effect_unit == "%" else None
 
 
 class Effect(NamedTuple):
@@ -341,11 +351,9 @@ def effect(
     )
     if publication.review.voiding(campaign.name):
         return None
-    _, over = publication.results.over(publication.joined(campaign))
-    together = rows_of(over[over["metric"] == metric.name])
-    if len(together) == 1 and together[0].effect_unit == "%":
-        rows = together
-        intervals = [row.ci95_effect for row in rows]
+    together = _together(publication, campaign, metric)
+    if together is not None:
+        rows, intervals = [together], [together.ci95_effect]
     else:
         intervals = [_in_percent(row) for row in rows]
     verdicts = {row.verdict for row in rows}

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+import pandas as pd
+
 from sparkpub.record import catalogue
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.record import Record
@@ -43,55 +45,47 @@ LinkOf = Callable[[str], str]
 
 def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
     """A heading and a table for each kind of machine that has runs, in the order in which they ran."""
+    number = {campaign.name: place for place, campaign in enumerate(campaigns, 1)}
     records = [record for campaign in campaigns for record in campaign.records]
     of_kind = grouped(records, lambda record: setup_of(record).machine or UNDESCRIBED)
     parts = []
     for name, mine in of_kind.items():
-        found = _table(mine, campaigns, address)
-        parts += [f"## {plain(name)}", reference.table(("what", "as recorded"), found)]
-        missing = [name for name in MACHINE.values() if name not in dict(found)]
+        runs = Counter(record.campaign for record in mine)
+        links = [
+            f"{number[campaign.name]}: {_link(campaign, address, runs[campaign.name])}"
+            for campaign in campaigns
+            if campaign.name in runs
+        ]
+        rows = [("campaigns", "<br>".join(links))]
+        ids = {record.machine.id for record in mine} - {None}
+        if len(ids) > 1:
+            rows.append(("machines", f"{len(ids)}, told apart by a salted hash"))
+        described = pd.DataFrame([_described(record) for record in mine])
+        described.index = pd.Index([number[record.campaign] for record in mine])
+        rows += [
+            (str(field), _values(told))
+            for field, told in described.items()
+            if any(told)
+        ]
+        parts += [f"## {plain(name)}", reference.table(("what", "as recorded"), rows)]
+        missing = [name for name in MACHINE.values() if name not in dict(rows)]
         if missing:
             parts.append(f"Not recorded: {', '.join(missing)}.")
     return "\n\n".join(parts)
 
 
-def _table(
-    records: Sequence[Record], campaigns: Sequence[CampaignData], address: LinkOf
-) -> list[tuple[str, str]]:
-    """The campaigns by number, then each field that some record has: several values with the numbers of each."""
-    runs = Counter(record.campaign for record in records)
-    number: dict[str, int] = {}
-    links = []
-    for campaign in campaigns:
-        if campaign.name in runs:
-            number[campaign.name] = len(number) + 1
-            imported = ", imported" if campaign.info.origin is not None else ""
-            count = counted(runs[campaign.name], "run")
-            place = number[campaign.name]
-            links.append(f"{place}: {_link(campaign, address)} ({count}{imported})")
-    rows = [("campaigns", "<br>".join(links))]
-    ids = {record.machine.id for record in records} - {None}
-    if len(ids) > 1:
-        rows.append(("machines", f"{len(ids)}, told apart by a salted hash"))
-    described = [(number[record.campaign], _described(record)) for record in records]
-    for field in described[0][1]:
-        places: dict[str, set[int]] = {}
-        for place, found in described:
-            if found[field]:
-                places.setdefault(plain(found[field]), set()).add(place)
-        lines = list(places)
-        if len(places) > 1:
-            lines = [f"{text} ({_numbers(where)})" for text, where in places.items()]
-        if lines:
-            rows.append((field, "<br>".join(lines)))
-    return rows
-
-
-def _numbers(places: Iterable[int]) -> str:
-    """`campaign 2`, `campaigns 1, 3`."""
-    told = [str(place) for place in sorted(places)]
-    noun = "campaign" if len(told) == 1 else "campaigns"
-    return f"{noun} {', '.join(told)}"
+def _values(told: pd.Series) -> str:
+    """The values of a field, several each with the numbers of the campaigns that have it."""
+    known = told[told != ""]
+    places = known.groupby(known, sort=False).groups
+    if len(places) == 1:
+        return plain(known.iloc[0])
+    lines = []
+    for text, where in places.items():
+        numbers = sorted(set(where))
+        noun = "campaign" if len(numbers) == 1 else "campaigns"
+        lines.append(f"{plain(str(text))} ({noun} {', '.join(map(str, numbers))})")
+    return "<br>".join(lines)
 
 
 def _described(record: Record) -> dict[str, str]:
@@ -145,6 +139,9 @@ def catalogued(kind: CatalogueFile, records: Iterable[Record]) -> str:
     return "\n\n".join(entries) or f"It has none of the {kind} on this site."
 
 
-def _link(campaign: CampaignData, address: LinkOf) -> str:
+def _link(campaign: CampaignData, address: LinkOf, runs: int) -> str:
+    imported = ", imported" if campaign.info.origin is not None else ""
     target = address(f"campaigns/{campaign.name}.md")
-    return f"[{plain(campaign.info.title)}]({target})"
+    return (
+        f"[{plain(campaign.info.title)}]({target}) ({counted(runs, 'run')}{imported})"
+    )

@@ -87,8 +87,20 @@ def cell(
             (engine or "engine not stated") if len(engines) > 1 else "",
             "speculative" if speed.is_speculative else "",
             served([capacity]) if capacity is not None and capacity.rate else "",
+            speed.owner,
+            agreement(row.agreeing(entry), board.metric),
         ]
         yield entry, ", ".join(filter(None, told))
+
+
+def agreement(entries: Sequence[RankedFigure], metric: Metric) -> str:
+    """`3 machines, 58.8 to 59.5`; empty of a single one."""
+    if len(entries) < 2:
+        return ""
+    ends = (
+        figure_text(end([each.value for each in entries]), metric) for end in (min, max)
+    )
+    return f"{len(entries)} machines, {' to '.join(ends)}"
 
 
 def board_anchor(board: Board) -> str:

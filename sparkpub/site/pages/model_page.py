@@ -143,6 +143,8 @@ def context(
             for row in board.rows
             if row.model == model.name
         ],
+        "is_home": {speed.machine for speed in model.speeds}
+        & {board.machine for board in publication.boards[:1]},
         "reached": reached,
         "place": place,
         "doubts": {campaign: checks for campaign, checks in doubts.items() if checks},

@@ -199,7 +199,7 @@ def test_the_models_tokenizer_is_found(folder: Path, tmp_path: Path) -> None:
         (Served(PAGES, counts=False), {}, "name a tokenizer", pages.LASTING),
         (Served(PAGES, status=404), {}, "status 404", pages.LASTING),
         (Served(PAGES, status=503), {}, "status 503", 1),
-        (Served({}), {}, "status 404; correct the address", pages.LASTING),
+        (Served({}), {}, "status 404", pages.LASTING),
         (Served({}, status=503), {}, "wait until it has loaded its model", 1),
         (Served(PAGES), {"model": "z"}, "does not serve z", pages.LASTING),
         (Served(PAGES), {"tokenizer": "/none"}, "no tokenizer at", pages.LASTING),

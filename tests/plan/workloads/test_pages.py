@@ -77,7 +77,7 @@ def dripped(beginning: bytes, drop: bytes) -> Script:
     [
         (endless, "larger than 4 MiB"),
         (lambda write: write(OK + b"Content-Length: 99\r\n\r\n{}"), "cut short"),
-        (lambda write: write(whole("[" * 100_000)), "is no JSON"),
+        (lambda write: write(whole("[" * 100_000)), "answered with no JSON"),
         (dripped(OK + b"\r\n", b" "), "no whole answer within 0.5 s"),
         (lambda write: write(b"\x1b[31m" * 9999 + b"\r\n"), "[31m [31m"),
         (

@@ -19,8 +19,9 @@ def test_every_workload_is_an_option_of_the_matrix() -> None:
     """The registry and the type of the options name the same ones."""
     union, *_ = get_args(WorkloadOptions)
     kinds = {
-        get_args(options.model_fields["type"].annotation)[0]: options
+        kind: options
         for options in get_args(union)
+        for kind in get_args(options.model_fields["type"].annotation)
     }
     assert kinds == {name: member.options for name, member in WORKLOADS.items()}
 

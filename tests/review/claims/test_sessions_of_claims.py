@@ -56,7 +56,7 @@ def test_a_claim_over_two_sessions_is_decided_between_them() -> None:
     mean = (first + second) / 2
     assert unit["ci95"] == pytest.approx([mean - half, mean + half], rel=1e-3)
     assert unit["n"] == (10, 10, 10, 10)
-    assert "2 sessions: n = 10 and 10; n = 10 and 10" in both.text
+    assert "2 sessions: 10 and 10 runs; 10 and 10 runs" in both.text
     assert "sessions like these, of 1 machine on 1 day" in both.text
 
 
@@ -83,18 +83,6 @@ def test_a_trend_is_of_one_campaign() -> None:
             compare=None,
             scope="each environment",
         )
-
-
-def test_a_claim_over_rounds_says_how_many_rounds_it_rests_on() -> None:
-    """Ten runs natively and seven in the container make seven complete rounds."""
-    cells = {("m", "native"): NATIVE, ("m", "container"): OTHER[:7]}
-    data = a_dataset(cells, order="interleaved")
-    found = asked(data, expect={"direction": "higher"}, repeated_in=[])
-    (unit,) = found.evidence["units"]
-    assert unit["n"] == (7,)
-    assert "7 rounds)" in found.text
-    unpaired = asked(a_dataset(cells), expect={"direction": "higher"}, repeated_in=[])
-    assert unpaired.evidence["units"][0]["n"] == (10, 7)
 
 
 def test_an_effect_over_all_cells_is_pooled() -> None:

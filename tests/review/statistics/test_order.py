@@ -1,15 +1,11 @@
 """The order as it was really run, and what errors rest on. A failure here lets a drift pass for a difference."""
 
-import itertools
-
-import numpy as np
 import pytest
 
 from sparkpub.review.statistics.order import (
     DeclaredOrder,
     Timeline,
     by_server,
-    chance_of_switches,
     complete_rounds,
     order_as_run,
     units,
@@ -61,21 +57,6 @@ def test_the_order_as_run(
     declared: DeclaredOrder, one: list[float], other: list[float], found: str
 ) -> None:
     assert order_as_run(declared, timed(one), timed(other)) == found
-
-
-@pytest.mark.parametrize(("n", "m"), [(3, 3), (2, 5)])
-def test_the_chance_of_few_switches_is_the_enumerated_one(n: int, m: int) -> None:
-    sides = [
-        ([*chosen], [place for place in range(n + m) if place not in chosen])
-        for chosen in itertools.combinations(range(n + m), n)
-    ]
-    switches = [
-        sum((place in one) != (place + 1 in one) for place in range(n + m - 1))
-        for one, _ in sides
-    ]
-    for both, mine in zip(sides, switches, strict=True):
-        share = np.mean([other <= mine for other in switches])
-        assert chance_of_switches(*both) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 
 from sparkpub.record.record import Record
 from sparkpub.review.results import Results
-from sparkpub.review.tables.capacities import in_order, is_placed
 from sparkpub.review.tables.column import TableRow, rows
 from tests.leaderboards import dataset_of, reviewed, runs_of
 
@@ -116,19 +115,3 @@ def test_a_sweep_that_answers_of_another_length_decide_is_not_ranked() -> None:
     assert found.note == "its mean answer has 399 tokens, and its load declares 500"
     above = measured(at(0.1, 1), at(0.5, 20), answering(399, 1, 20))[10]
     assert (above.rate, above.note) == (0.1, None)
-
-
-def test_what_bears_the_highest_rate_stands_before_the_ranking_and_what_ended_early_behind_it() -> (
-    None
-):
-    waits = {"ended": (1, 1), "slow": (1, 12), "fast": (1, 1, 1), "none": (12, 12)}
-    rates = (0.1, 0.5, 1)
-    found = []
-    for name, seconds in waits.items():
-        records = map(at, rates, seconds)
-        table = Results(reviewed(dataset_of(*records))).capacities
-        found += [
-            row._replace(model=name) for row in rows(table) if row.limit_seconds == 10
-        ]
-    ordered = [(row.model, is_placed(row, 1)) for row in in_order(found)]
-    assert ordered == [("fast", True), ("slow", True), ("none", True), ("ended", False)]

@@ -75,10 +75,6 @@ def test_runs_outside_of_complete_rounds_are_left_out_and_counted() -> None:
     assert (found.n_baseline, found.n_candidate, found.left_out) == (4, 4, 1)
     means = np.mean(NATIVE), np.mean(NEAR)
     assert (found.mean_baseline, found.mean_candidate) == pytest.approx(means)
-    said = (
-        f"1 run without a partner left out (means {means[0]:,.6g} and {means[1]:,.6g})"
-    )
-    assert said in found.why
 
 
 def test_blocks_are_confounded_whatever_the_figures_and_still_described() -> None:
@@ -152,32 +148,6 @@ def test_the_interval_that_decides_is_the_one_of_the_test(
     assert deciding(found, "ratio") == getattr(found, f"{name}_ratio")
 
 
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        # Within the margin, and detectable all the same.
-        (
-            compared(apart([100.0, 100.1, 99.9, 100.05, 99.95]), apart([100.5, 100.6, 100.4, 100.55, 100.45])),
-            "It is detectable within that margin (p",
-        ),
-        (
-            compared(NATIVE, NEAR, margin=5.0, declared=False),
-            "lies within ±5 % (a margin chosen afterwards) of the baseline (Welch, 4 and 4 runs, TOST p",
-        ),
-        (
-            compared([60.0, 61.0] * 2, [60.0, 61.0, 61.0, 60.0]),
-            "These 4 and 4 runs would show a difference of 3.2 % in four of five campaigns.",
-        ),
-        (
-            compared([60.0, 61.0] * 2, [60.0, 61.0, 61.0, 60.0], metric=HEAT),
-            "No difference is shown (Welch, 4 and 4 runs, p = 1).",
-        ),
-    ],
-)  # fmt: skip
-def test_what_a_verdict_rests_on_is_said(found: TableRow, said: str) -> None:
-    assert said in found.why
-
-
 def test_adjusted_p_values_decide() -> None:
     """A difference, and an equivalence, that hold alone with p between 0.005 and 0.05 do not in a family of ten."""
     shifted = [value + 1.75 for value in NATIVE]
@@ -229,12 +199,6 @@ def test_which_side_is_better_and_what_it_costs(
     )
 
 
-def test_a_baseline_of_zero_has_a_difference_and_no_ratio() -> None:
-    found = compared([0.0] * 5, [1.0, 3.0, 2.0, 3.0, 2.0])
-    assert (found.ratio, found.equivalence_p, found.power_10_percent) == (None,) * 3
-    assert found.verdict == "higher"
-
-
 @pytest.mark.parametrize(
     ("one", "other", "servers", "why"),
     [
@@ -243,7 +207,7 @@ def test_a_baseline_of_zero_has_a_difference_and_no_ratio() -> None:
             "acceeggiik",
             "bbddffhhjj",
             5,
-            "10 rounds, which shared servers: n = 5 servers a side",
+            "paired within 10 rounds on 5 servers a side",
         ),
         ("acceeg", "bbddff", 3, "the 6 rounds on 3 servers a side are worth"),
         ("aaaaaa", "", 1, "on 1 server a side"),

@@ -80,7 +80,7 @@ def test_a_server_of_two_runs_counts_once_in_cells_comparisons_and_questions() -
     found = unreviewed(a_dataset(a_campaign("c", values, servers=servers)))
     row = one(found.comparisons, metric=TPUT)
     assert (row["servers"], row["n_baseline"]) == (5, 10)
-    assert "n = 5 servers a side" in row["why"]
+    assert "on 5 servers a side" in row["why"]
     cell = one(found.cells, environment="container", metric=TPUT)
     pairs = np.array(values["m", "container"][TPUT]).reshape(5, 2).mean(axis=1)
     low, high = stats.t.interval(0.95, 4, pairs.mean(), stats.sem(pairs))

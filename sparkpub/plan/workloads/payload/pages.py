@@ -46,8 +46,6 @@ ANSWER_LIMIT = 300
 """Seconds that an answer may take: a server may load its model first."""
 MOST_BYTES = 4 << 20
 """The largest answer that is read: a text of some hundred thousand characters in tokens is smaller."""
-DEEPEST = 50
-"""Levels of a page that are kept."""
 LONGEST_NAME = 500
 """Characters of a model's name, and of any other word that a server says of itself."""
 LONGEST_ANSWER = 4000
@@ -166,26 +164,18 @@ _LEFT_OUT = re.compile(r"^#|_(bucket|created)[{ ]")
 
 def refusal(url: str, page: Fetched) -> str | None:
     """Why /v1/models of a server says nothing, and what to do about it; None where it says something."""
-    where, status = f"{url}{MODELS}", page.status
+    where, status, why = f"{url}{MODELS}", page.status, page.problem
     if page.document is not None:
         return None
     if status is None:
-        return f"{silence(url, page)}; start it, or correct the address"
+        what = f"no server answers at {where} ({why})"
+        return f"{what}; start it, or correct the address"
     if status in (401, 403):
         return f"{where} wants a key (status {status}); set OPENAI_API_KEY"
-    if status < 300:
-        return f"what answers at {where} is {page.problem}; correct the address"
-    if status < 400:
-        return f"{where} answered with {page.problem}; give the address of the server itself"
-    remedy = "correct the address"
+    remedy = "give the address of the server itself"
     if status >= 500:
         remedy = "wait until it has loaded its model, or look at the server's log"
-    return f"{where} answered with status {status}; {remedy}"
-
-
-def silence(url: str, page: Fetched) -> str:
-    """That no server answers at an address, with the reason."""
-    return f"no server answers at {url}{MODELS} ({page.problem})"
+    return f"{where} answered with {why}; {remedy}"
 
 
 def unserved(
@@ -265,15 +255,12 @@ def shown(url: str, model: Any) -> Any:
     return without_templates({name: within(document, name) for name in kept})
 
 
-def without_templates(document: Any, levels: int = DEEPEST) -> Any:
-    """A document in which long texts are replaced by their length, and nothing is deeper than these levels."""
-    if levels == 0:
-        return None
+def without_templates(document: Any) -> Any:
+    """A document in which long texts are replaced by their length."""
     if isinstance(document, dict):
-        pairs = document.items()
-        return {key: without_templates(value, levels - 1) for key, value in pairs}
+        return {name: without_templates(value) for name, value in document.items()}
     if isinstance(document, list):
-        return [without_templates(value, levels - 1) for value in document]
+        return [without_templates(value) for value in document]
     if isinstance(document, str) and len(document) > LONGEST:
         return f"[{len(document)} characters left out]"
     return document
