@@ -320,6 +320,7 @@ CHECKS = (
             ),
         ),
         remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
+        imported=ASK,
     ),
     Check(
         "foreign-telemetry",
@@ -354,6 +355,7 @@ CHECKS = (
             ),
         ),
         remedy="Ask the server a question yourself, and correct weights, quantisation or chat template.",
+        imported=ASK,
     ),
     Check(
         "engine-warning",

@@ -159,20 +159,21 @@ def as_text(
 ) -> Iterator[str]:
     """A line per finding of at least that severity, the worst first, and a summary. With `verbose` all findings, and
     the reasons for which they are acknowledged."""
-    shown = SEVERITIES
-    if not verbose:
-        shown = SEVERITIES[: SEVERITIES.index(least) + 1]
-    counts: list[str] = []
-    hidden = 0
-    for severity in SEVERITIES:
-        found = [item for item in review.findings if item.severity == severity]
-        counts.append(counted(len(found), severity.replace("info", "note")))
-        if severity in shown:
-            yield from (_line(review, item, verbose=verbose) for item in found)
-        else:
-            hidden += len(found)
+    shown = SEVERITIES[: None if verbose else SEVERITIES.index(least) + 1]
+    by_severity = {
+        severity: [item for item in review.findings if item.severity == severity]
+        for severity in SEVERITIES
+    }
+    for severity in shown:
+        for finding in by_severity[severity]:
+            yield _line(review, finding, verbose=verbose)
+    counts = [
+        counted(len(found), severity.replace("info", "note"))
+        for severity, found in by_severity.items()
+    ]
+    is_all = all(item.severity in shown for item in review.findings)
+    more = "" if is_all else " (--verbose shows all)"
     runs = counted(len(review.dataset.runs), "run")
-    more = " (--verbose shows all)" if hidden else ""
     yield f"{runs}, {len(review.excluded)} excluded: {', '.join(counts)}{more}"
 
 

@@ -776,6 +776,7 @@ CHECKS = (
             ),
         ),
         remedy="Draw other prompts for each run (another seed), or start the server without the cache.",
+        imported=ASK,
     ),
     Check(
         "answer-length",

@@ -326,14 +326,11 @@ def drifts(view: View) -> Iterator[Finding]:
 
     def say(row: Any, metric: Metric) -> str:
         change = row.trend_slope * (row.n - 1)
-        text = (
+        return (
             f"{metric.label} of {label(row.cell)} {'rises' if change > 0 else 'falls'} by about "
             f"{metric.format(abs(change))} from the first of {row.n} runs to the last (Mann-Kendall, corrected "
             f"p = {found[row.cell, row.metric]:.2g}), so its mean depends on how long one measures."
         )
-        if row.n_effective < MINIMUM_RUNS:
-            text += f" Each run resembles the one before: {row.n} are worth {row.n_effective:.0f} independent ones."
-        return text
 
     clearest = {key: -p for key, p in found.items()}
     yield from _tell(view, "drift", "p_adjusted", clearest, say)
@@ -477,18 +474,20 @@ def repetitions(view: View) -> Iterator[Finding]:
 def users_scaling(view: View) -> Iterator[Finding]:
     """Cells that differ in the number of users alone, and in which these get more than as many times one user, whatever
     both figures spread: a server that works for several does not do more for each of them."""
-    sweeps: dict[Hashable, dict[int, Any]] = defaultdict(dict)
+    sweeps: dict[Hashable, dict[int, tuple[Any, float]]] = defaultdict(dict)
     for (cell, name), row in view.cells.items():
-        load = load_of(view.counted[cell][0].record)
+        record = view.counted[cell][0].record
+        load, spread = load_of(record), record.spreads.get(THROUGHPUT)
         if name == THROUGHPUT and load.at_once is not None:
+            # Between runs, else between the repetitions of the one.
+            off = row.sd if row.sd is not None else spread.deviation if spread else 0.0
             others = replace(load, at_once=None, in_flight=None, named="")
-            sweeps[cell[0], cell[1], others].setdefault(load.at_once, row)
+            sweeps[cell[0], cell[1], others].setdefault(load.at_once, (row, off))
     found = []
     for by_users in sweeps.values():
-        one = by_users.pop(1, None)
-        for users, row in by_users.items() if one else ():
-            most = users * (1 + USERS_SHARE) * (one.mean + _spread(view, one))
-            if row.mean - _spread(view, row) > most:
+        one, off_one = by_users.pop(1, (None, 0.0))
+        for users, (row, off) in by_users.items() if one else ():
+            if row.mean - off > users * (1 + USERS_SHARE) * (one.mean + off_one):
                 found.append((row.mean / one.mean / users, users, row, one))
     if found:
         _, users, row, one = max(found, key=itemgetter(0))
@@ -501,12 +500,6 @@ def users_scaling(view: View) -> Iterator[Finding]:
         yield view.concerning("users-scaling", severity, text, cells, [THROUGHPUT])
 
 
-def _spread(view: View, row: Any) -> float:
-    """The standard deviation between runs, else between the repetitions of the one."""
-    spread = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
-    return row.sd if row.sd is not None else spread.deviation if spread else 0.0
-
-
 # -- models ------------------------------------------------------------------------------------------------------
 
 
@@ -514,32 +507,32 @@ def same_numbers(view: View) -> Iterator[Finding]:
     """Models of very different size with the same throughput: one of them, or none, is what it is called."""
     flows: dict[Cell, Traffic] = {}
     for (cell, metric), row in view.cells.items():
-        flow = None
         if metric == THROUGHPUT and row.n > 1:
             flow = traffic(view.counted[cell][0].record)
-        if flow is not None:
-            flows[cell] = flow
+            flows |= {cell: flow} if flow else {}
     alike = []
-    for small, large in permutations(flows, 2):
-        one, other = (view.cells[cell, THROUGHPUT] for cell in (small, large))
-        ratio = flows[large].step.expected / flows[small].step.expected
-        error = math.hypot(one.sd / math.sqrt(one.n), other.sd / math.sqrt(other.n))
-        available = bandwidth(view.counted[large][0].record) or 0.0
-        if (
-            small[1:] == large[1:]
-            and ratio > SAME_NUMBERS_BYTES_RATIO
-            and abs(one.mean - other.mean) + 2 * error <= SAME_NUMBERS_SHARE * one.mean
-            and flows[large].expected >= 0.5 * available
-        ):
-            alike.append((ratio, small, large))
+    for cells in grouped(flows, lambda cell: cell[1:]).values():
+        for small, large in permutations(cells, 2):
+            one, other = (view.cells[cell, THROUGHPUT] for cell in (small, large))
+            ratio = flows[large].step.expected / flows[small].step.expected
+            error = math.hypot(one.sd / math.sqrt(one.n), other.sd / math.sqrt(other.n))
+            apart = abs(one.mean - other.mean) + 2 * error
+            if (
+                ratio <= SAME_NUMBERS_BYTES_RATIO
+                or apart > SAME_NUMBERS_SHARE * one.mean
+            ):
+                continue
+            available = bandwidth(view.counted[large][0].record) or 0.0
+            if flows[large].expected >= 0.5 * available:
+                alike.append((ratio, small, large))
     if alike:
-        ratio, *clearest = max(alike)
+        ratio, small, large = max(alike)
         first, then = (
             f"{cell[0]} ({view.cells[cell, THROUGHPUT].mean:.1f} tok/s)"
-            for cell in clearest
+            for cell in (small, large)
         )
         text = (
-            f"{first} and {then} have the same output throughput in {'/'.join(clearest[0][1:])}, although one reads "
+            f"{first} and {then} have the same output throughput in {'/'.join(small[1:])}, although one reads "
             f"{ratio:.1f} times the bytes of the other in every step."
         )
         cells = [cell for _, *both in alike for cell in both]

@@ -162,16 +162,6 @@ def disorder(report: dict[str, Any]) -> None:
     percentiles["p90"], percentiles["p95"] = percentiles["p95"], percentiles["p90"]
 
 
-def faster(runs: list[Run]) -> None:
-    for run in cell(runs) + cell(runs, environment="container"):
-        run.tok_s *= 1.8
-
-
-def full(runs: list[Run]) -> None:
-    for run in cell(runs) + cell(runs, environment="container"):
-        run.peak_gib *= 122 / 90
-
-
 def heavy(runs: list[Run]) -> None:
     large = DENSE.model_copy(update={"weight_bytes": 145_412_407_296})
     asked = Requested(
@@ -206,11 +196,6 @@ def longer(report: dict[str, Any]) -> None:
     performance["system_total_throughput_tok_s"] = 9 * output
 
 
-def other_driver(runs: list[Run]) -> None:
-    for run in cell(runs):
-        run.machine = MACHINE.model_copy(update={"driver": "590.10"})
-
-
 def in_gigabytes(metrics: dict[str, MetricValue]) -> None:
     weights = metrics["weights_gib"]
     assert weights.value is not None
@@ -227,15 +212,6 @@ HOT = Gate(
     waited_seconds=1800.0,
     readings=(Reading(at_seconds=1800.0, value=51.0),),
 )
-
-
-def raised_gate(runs: list[Run]) -> None:
-    """From the sixth round on, runs may start at 95 °C, and do so at 88."""
-    for number, run in enumerate(sorted(runs, key=lambda run: run.started)):
-        wanted, read = (45.0, 40.0) if number < len(runs) / 2 else (95.0, 88.0)
-        reading = Reading(at_seconds=0.0, value=read)
-        update = {"wanted": wanted, "met": True, "readings": (reading,)}
-        run.gates = (HOT.model_copy(update=update),)
 
 
 LEAK = Event(
@@ -275,7 +251,6 @@ FAULTS = [
         "the model has 135 GiB of weights, of which the log says nothing",
         heavy,
     ),
-    Fault("roofline", "throughput needs 297 GB/s of 273", faster),
     Fault(
         "same-numbers", "two models of 6 and 17 GB per step both give 80 tok/s", same
     ),
@@ -333,7 +308,6 @@ FAULTS = [
         "one run of a cell is from another machine",
         setting(machine=MACHINE.model_copy(update={"id": "m2"})),
     ),
-    Fault("mixed-machines", "a gate was raised after half of the runs", raised_gate),
     Fault(
         "time-consistency", "a run began while the one before it was on", overlapping
     ),
@@ -342,9 +316,6 @@ FAULTS = [
         "not-as-requested",
         "prompts were twice as long as asked for",
         setting(change_report=longer),
-    ),
-    Fault(
-        "unequal-environments", "one environment ran with another driver", other_driver
     ),
     Fault(
         "foreign-load",
@@ -356,5 +327,4 @@ FAULTS = [
         "the weights are in GB",
         setting(change_metrics=in_gigabytes),
     ),
-    Fault("unit", "peak memory of a cell exceeds the machine", full),
 ]

@@ -11,12 +11,13 @@ from sparkpub.record.record import (
     Gpu,
     Machine,
     Observed,
+    Plan,
     Reproducibility,
 )
 from sparkpub.review.checks.evidence import Warned
 from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
-from tests.review.checks.in_memory import a_run, a_view, answered, quiet, told
+from tests.review.checks.in_memory import a_run, a_view, answered, quiet, said, told
 from tests.review.machines import a_fleet, drawn, moved
 
 NATIVE, CONTAINER = [{place: values} for place, values in drawn(100, 5, 1).items()]
@@ -174,28 +175,35 @@ def test_an_engine_that_warns_in_one_environment_only_is_not_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "level", "passes", "fails", "what"),
+    ("native", "container", "is_found"),
     [
-        ("gpu_clock_sm_mhz", 1000.0, 19.0, 21.0, "SM clock under load"),
+        ([1000.0, 1000.1, 999.9], 1019.0, False),
+        ([1000.0, 1000.1, 999.9], 1021.0, True),
+        # Two runs a side say nothing of a mean, and neither do means within four standard errors.
+        ([1000.0, 1000.1], 1021.0, False),
+        ([979.0, 1000.0, 1021.0], 1021.0, False),
     ],
 )
-def test_environments_ran_under_like_conditions(
-    column: str, level: float, passes: float, fails: float, what: str
+def test_environments_ran_with_like_clocks(
+    native: list[float], container: float, is_found: bool
 ) -> None:
-    base = [level, level + 0.01, level - 0.01]
-    for values, by, is_found in (
-        (base, passes, False),
-        (base, fails, True),
-        # Two runs a side say nothing of a mean, and neither do means within four standard errors.
-        (base[:2], fails, False),
-        ([level - fails, level, level + fails], fails, False),
-    ):
-        samples = {}
-        for side, more in (("native", 0.0), ("container", by)):
-            for minute, value in enumerate(values):
-                run = a_run(environment=side, iteration=minute + 1)
-                samples[run] = quiet(**{column: value + more})
-        view = a_view(*samples)
-        for run, seen in samples.items():
-            view.evidence.samples[run.run_id] = seen  # type: ignore[attr-defined]
-        assert [what in line for line in told(UNEQUAL, view)] == [True] * is_found
+    samples = {}
+    for side, by in (("native", 0.0), ("container", container - 1000)):
+        for iteration, mhz in enumerate(native, 1):
+            run = a_run(environment=side, iteration=iteration)
+            samples[run] = quiet(gpu_clock_sm_mhz=mhz + by)
+    view = a_view(*samples)
+    for run, seen in samples.items():
+        view.evidence.samples[run.run_id] = seen  # type: ignore[attr-defined]
+    said(UNEQUAL, view, "SM clock under load" if is_found else None)
+
+
+@pytest.mark.parametrize("order", ["interleaved", "as-published"])
+def test_imported_environments_are_builds_and_compared_as_such(order: Any) -> None:
+    """They are named by what tells builds apart: engine, weights, KV cache format, settings."""
+    plan = {"plan": Plan(position=0, order=order)}
+    one = a_run(**plan, **seen(engine_version="1", dtype="a", settings={"s": "1"}))
+    two = seen(engine_version="2", dtype="b", settings={"s": "2"})
+    other = a_run(environment="container", minute=2, **plan, **two)
+    found = [line.partition(": ")[0] for line in told(UNEQUAL, a_view(one, other))]
+    assert found == ["warning", "error", "warning"] * (order == "interleaved")
