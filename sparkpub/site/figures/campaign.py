@@ -21,8 +21,8 @@ from sparkpub.site.study import KEYS, StudiedCampaign, cells_of, column, records
 
 MOST_ROWS, MOST_PANELS, LEAST_ROWS = 24, 8, 4
 """Rows of a chart in all its panels, about a screen; its panels; and the rows of one that many others stand beside."""
-LONGEST_NAME, LINE_PIXELS = 30, 14
-"""Letters of a name that stands at the end of its line, and the height of a line of text."""
+LONGEST_NAME, LINE_PIXELS, FARTHEST = 30, 14, 42
+"""Letters of a name that stands at the end of its line, the height of a line of text, and how far a name may move."""
 MOST_LINES = 6
 """So many lines are told apart by colour and shape; further ones are in the table."""
 FEWEST_STEPS = 6
@@ -354,7 +354,7 @@ def drawn_of(number: int, of: int, which: str, noun: str = "") -> str:
 
 def named_at_ends(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of lines, and behind them the last point of each with the name of its line, where names are short
-    enough to stand there; `dy` is how far one has to move so that no two overlap."""
+    enough and lines end far enough apart; `dy` is how far a name has to move so that no two overlap."""
     means = rows[rows["kind"] == "mean"].sort_values("x")
     longest = means["group"].str.len().max()
     if means["group"].nunique() < 2 or longest > LONGEST_NAME:
@@ -369,6 +369,10 @@ def named_at_ends(rows: pd.DataFrame) -> pd.DataFrame:
         steps = LINE_PIXELS * np.arange(len(ends))
         places = np.maximum.accumulate(pixels - steps) + steps
         places -= max(places[-1] - height, 0)
+        if np.abs(places - pixels).max() > FARTHEST:  # lines that end together
+            return rows
+        if "label" in ends:  # a number stands above the point
+            places += LINE_PIXELS / 2
         found.append(ends.assign(kind="end", label=ends["group"], dy=places - pixels))
     return pd.concat(found)
 

@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 Spec = dict[str, Any]
 """Vega-Lite as plain values, on rows called `rows`."""
-WIDE, NARROW = 640, 344
+WIDE, NARROW = 760, 344
 """Total widths in CSS pixels: a column of the site, and a phone."""
 LETTER, MOST_LABEL, BESIDE = 7.0, 232, 96
 """Mean width of a letter, most room for a name beside its row, and that on a phone; longer ones stand above theirs."""
