@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 TABLE = {
     # 199 points in 35 files, 3 of them without a sample; the synthetic file has 14 more.
-    "jvr0x-dgx-spark-bench": Row(196, 1, 3, {"vllm-nvfp4-mtp": 45, "vllm-nvfp4": 23}),
+    "jvr0x-dgx-spark-bench": Row(196, 1, 3, {"vllm-nvfp4-mtp": 45, "vllm-nvfp4": 29}),
     # 4 tables of 7 caps.
     "Light-Heart-Labs-MMBT": Row(28, 0, 0, {"vllm-awq-600w": 4}),
     "rhattala-dgx-spark-bench": Row(44, 0, 0, {"vllm-2-machines": 44}),
