@@ -372,7 +372,7 @@ def named_at_ends(rows: pd.DataFrame) -> pd.DataFrame:
         if np.abs(places - pixels).max() > FARTHEST:  # lines that end together
             return rows
         if "label" in ends:  # a number stands above the point
-            places = places + LINE_PIXELS / 2
+            places += LINE_PIXELS // 2
         found.append(ends.assign(kind="end", label=ends["group"], dy=places - pixels))
     return pd.concat(found)
 
