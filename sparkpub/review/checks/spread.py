@@ -240,7 +240,7 @@ def outlier(view: View) -> Iterator[Finding]:
         yield from view.tell(
             "outlier",
             severity_of(view, names),
-            "{} stood apart from the others",
+            "stood apart from the others",
             [(run, "; ".join(said[run.run_id].values())) for run in runs],
             metrics=names,
         )
@@ -463,7 +463,7 @@ def repetitions(view: View) -> Iterator[Finding]:
     """Runs whose repetitions lie so far apart that their mean says nothing."""
     found = {run: apart_inside(run.record) for run in view.happened}
     cases = [(run, "; ".join(names.values())) for run, names in found.items() if names]
-    text = "{} had repetitions too far apart for a mean, which are not ranked"
+    text = "had repetitions too far apart for a mean, which are not ranked"
     names = list(chain(*found.values()))
     yield from view.tell("repetitions", "warning", text, cases, metrics=names)
 
