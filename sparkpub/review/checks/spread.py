@@ -128,6 +128,8 @@ def restated(view: View) -> list[Restated]:
     the model are two."""
     found = []
     for workload, rows in view.results_table.groupby("workload", observed=True):
+        if rows["run"].nunique() < RESTATED_RUNS:
+            continue
         by_run = rows.set_index(["model", "environment", "run", "metric"])["value"]
         values = by_run.unstack().reindex(columns=list(view.results))
         changes = values.groupby(level=["model", "environment"], observed=True).diff()
