@@ -171,7 +171,8 @@ def _read_again(document: dict[str, Any], files: dict[str, bytes]) -> None:
     """Take the figures of a record from its files, as the collector does."""
     workload = WORKLOADS[document["requested"]["workload"]["type"]]
     given = dict(document["requested"]["workload"])
-    given.pop("type")
+    if "type" not in workload.options.model_fields:
+        given.pop("type")
     options = workload.options.model_validate(given)
     beside = {role: content for role, content in files.items() if role != "log"}
     answer = workload.parse(files["log"], beside, options)

@@ -26,6 +26,7 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.models import ModelName, model_name, named, short_name
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
+from sparkpub.tools.variant import build_name
 
 _PLACES = {
     "host": "native",
@@ -222,7 +223,10 @@ class CampaignNames:
         """Key of an environment to its name."""
         return self._told_apart(
             "environment",
-            lambda record: environment_name(record.requested.environment.get("type")),
+            lambda record: (
+                build_name(record)
+                or environment_name(record.requested.environment.get("type"))
+            ),
             lambda options: environment_name(options.type),
         )
 

@@ -142,7 +142,7 @@ def _machine(record: Record) -> str | None:
     elif machine.gpus:
         count, name = len(machine.gpus), machine.gpus[0].name
     else:
-        return machine.cpu or _known_word(record.observed.device)
+        return machine.kind or machine.cpu or _known_word(record.observed.device)
     return f"{count} × {name}" if count > 1 else name
 
 

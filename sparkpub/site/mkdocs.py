@@ -5,15 +5,12 @@ import html
 import logging
 import os
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 from jinja2 import Environment
-from markupsafe import Markup
 from mkdocs.commands.build import build as build_docs
 from mkdocs.commands.serve import serve as serve_docs
 from mkdocs.config import config_options as option
@@ -59,8 +56,6 @@ notices = logging.getLogger("sparkpub")
 SHIPPED_TEMPLATES = Path(__file__).parent / "pages" / "templates"
 THEME = Path(__file__).parent / "theme"
 """Our templates on top of Material's."""
-RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
-"""Names that belong to nobody (RFC 2606)."""
 _ORIGIN = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?")
 DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
@@ -138,7 +133,12 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         behind_project = 1 if config.theme.custom_dir else 0
         config.theme.dirs.insert(behind_project, str(THEME))
         config.markdown_extensions.append(EmptyHeaderCells())
-        config.site_url = published_address(config.site_url)
+        if not config.site_url:
+            # Not a warning of MkDocs, which would end a strict build: the site is whole but for these links.
+            notices.warning(
+                "site_url in mkdocs.yml (or SPARKPUB_SITE_URL) is not set: pages have no canonical link, no preview "
+                "picture, and no address in citations and the feed"
+            )
         features = config.theme.get("features", [])
         config.theme["features"] = [
             name for name in features if not name.startswith(INSTANT)
@@ -278,19 +278,12 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         config: MkDocsConfig,
         nav: Navigation,
     ) -> TemplateContext:
-        """Give every page a description, which the theme writes into it as it is."""
-        text = description(page, config.site_description or "")
-        page.meta["description"] = html.escape(text)
-        self._add_to_search(page, config)
-        return context
-
-    def _add_to_search(self, page: Page, config: MkDocsConfig) -> None:
         """Give the search the words by which a page is found, and the parts of it that are found by themselves.
 
         Words go where the search keeps tags: one by one, and out of sight."""
         source = self._source(page)
         if not (source.found_by or source.answers):
-            return
+            return context
         # The theme's search has the theme's name before its own.
         for plugin in config.plugins.values():
             entries = getattr(getattr(plugin, "search_index", None), "entries", [])
@@ -307,6 +300,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                         "tags": html.escape(part.words).split(),
                     }
                     entries.append(entry | found)
+        return context
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in: those of the page, and in a list of posts those of the posts."""
@@ -348,33 +342,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _folder(self, config: MkDocsConfig) -> Path:
         return Path(config.config_file_path).resolve().parent
-
-
-DESCRIPTION_LENGTH = 300
-"""Characters: search engines and chat programs cut what is longer."""
-_PARAGRAPH = re.compile(r"<p>(.+?)</p>", re.DOTALL)
-
-
-def description(page: Page, of_site: str) -> str:
-    """A page's own description, else its first paragraph, else that of the site, else its title; as plain text."""
-    own = html.unescape(str(page.meta.get("description") or ""))
-    first = _PARAGRAPH.search(page.content or "")
-    text = Markup(first[1]).striptags() if first else ""  # noqa: S704 - read, not written
-    shown = own or text or of_site or str(page.title)
-    return textwrap.shorten(shown, DESCRIPTION_LENGTH, placeholder=" …")
-
-
-def published_address(site_url: str | None) -> str:
-    """The site's address, or nothing for one that stands for an address: links to it would lead to a stranger."""
-    host = urlsplit(site_url or "").hostname or ""
-    if site_url and not RESERVED_HOST.search(host):
-        return site_url
-    # Not a warning of MkDocs: a strict build would stop, and a site without an address is whole but for these links.
-    notices.warning(
-        "site_url in mkdocs.yml (or SPARKPUB_SITE_URL) is not set to the site's address: pages have no canonical "
-        "link, no preview picture, and no address in citations and the feed"
-    )
-    return ""
 
 
 def _ours(config: MkDocsConfig) -> SparkpubPlugin:

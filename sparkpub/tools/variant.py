@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 
 from sparkpub.record import weights
-from sparkpub.record.record import Observed
+from sparkpub.record.record import Observed, Record
+from sparkpub.tools.asked import as_key
 
 _NO = re.compile(
     r"(?:0|false|no|none|null|off|disabled|unset|n/?a)(?![\w.])", re.IGNORECASE
@@ -61,3 +62,14 @@ def variant(seen: Observed, machines: int | None = None) -> dict[str, str]:
     if seen.speculative_decoding and parts["speculation"] is None:
         parts["speculation"] = "speculative"
     return {name: said for name, said in parts.items() if said}
+
+
+def build_name(record: Record) -> str | None:
+    """What readers call the environment of a run that is called as its variant: `vLLM NVFP4 MTP`; None for any
+    other."""
+    parts = variant(record.observed, record.machine.count)
+    key = as_key("-".join(parts.values()))
+    if not parts or not f"{record.environment}-".startswith(f"{key}-"):
+        return None
+    rest = record.environment.removeprefix(key).strip("-")
+    return " ".join([*parts.values(), rest]).strip()

@@ -74,24 +74,6 @@ def test_a_declared_cell_that_nobody_ran_is_there_and_empty() -> None:
     assert choose(reviewed, model=("k",)).rows(TPUT).empty
 
 
-def test_values_stand_in_order_of_time_over_the_cells_and_runs_that_are_asked_for(
-    campaign: CampaignData,
-) -> None:
-    """Interleaved by iteration: native and vm of m in turn, k last of each round."""
-    rows = choose(ReviewedCampaign(campaign), model=("m",)).rows(TPUT)
-    assert rows["value"].tolist() == [100.0, 90.0, 101.0, 91.0, 99.0]
-    data = with_runs(campaign, a_twin(campaign, FIRST))
-    reviewed = ReviewedCampaign(data, {"c-native_m_w_02": "timeout"})
-    for include, size in (("counted", 2), ("all", 4)):
-        chosen = choose(
-            reviewed,
-            include,  # type: ignore[arg-type]
-            model=("m",),
-            environment=("native",),
-        )
-        assert len(chosen.records) == len(chosen.rows(TPUT)) == size
-
-
 def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(
     campaign: CampaignData,
 ) -> None:

@@ -76,14 +76,6 @@ def test_a_campaign_that_was_ended_or_imported_is_finished(
     assert (verdict.verdict, verdict.changed) == ("refuted", True)
 
 
-def test_an_expression_about_runs_to_come_says_so() -> None:
-    data = measured(2, 0)
-    assert said(data, VALUE.format("one")) == "101.50\u00a0tok/s"  # (101 + 102) / 2
-    for expression in (VALUE.format("two"), COMPARED):
-        assert said(data, expression) == "not measured yet"
-    assert said(data, 'figure("x", campaign="c")') == "drawn"
-
-
 def failed(data: Dataset, attempts: int) -> Dataset:
     """Every run as so many attempts that failed."""
     campaign = data.campaigns["c"]

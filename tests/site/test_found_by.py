@@ -56,7 +56,7 @@ def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> 
     config: Any = SimpleNamespace(plugins={"material/search": search, "tags": object()})
     for uri, url in (("a.md", "a/"), ("b.md", "b/")):
         page: Any = SimpleNamespace(file=SimpleNamespace(src_uri=uri), url=url)
-        plugin._add_to_search(page, config)
+        plugin.on_page_context({}, page=page, config=config, nav=Any)
     found = [(one["location"], one["text"], one.get("tags")) for one in entries]
     assert found == [
         ("a/", "", ["docker", "&amp;", "more"]),

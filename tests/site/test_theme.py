@@ -8,7 +8,7 @@ import pytest
 
 from sparkpub.record.errors import SiteError
 from sparkpub.site.header_cells import EmptyHeaderCells
-from sparkpub.site.mkdocs import build_site, published_address
+from sparkpub.site.mkdocs import build_site
 from tests.site.conftest import (
     POST,
     write_data,
@@ -17,6 +17,7 @@ from tests.site.conftest import (
 
 CONFIG = """
 site_name: test & more
+site_description: Of a test.
 {address}
 docs_dir: pages
 repo_url: https://repository.test/x/y
@@ -132,25 +133,6 @@ def test_pages_of_their_own_kind(pages: dict[str, str]) -> None:
         assert "by A. Writer" in pages[uri], uri
         assert re.search(r'href="[^"]*category/notes/"[^>]*>Notes', pages[uri]), uri
     assert "blog/category/notes/index.html" in pages
-
-
-@pytest.mark.parametrize(
-    ("given", "published"),
-    [
-        ("https://site.test/x/", "https://site.test/x/"),
-        ("https://example.org/", ""),
-        ("https://pages.example.com/x/", ""),
-        (None, ""),
-    ],
-)
-def test_an_address_that_stands_for_one_is_not_published(
-    given: str | None, published: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert published_address(given) == published
-    warned = [record for record in caplog.records if "site_url" in record.message]
-    assert bool(warned) == (published == "")
-    # A warning below MkDocs' own name would end a strict build.
-    assert not [record for record in warned if record.name.startswith("mkdocs")]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from sparkpub.collect.imports import starter
+from sparkpub.collect.imports.facts import machine_called
 from sparkpub.collect.imports.folder import Folder
 from sparkpub.collect.imports.given import About, Draft, Given, Left, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
@@ -84,7 +85,8 @@ def import_results(
     for of, items in campaigns:
         write(items, data, of, outcome, originals=originals)
     known = ", ".join(catalogue.machines())
-    if given.machine is not None and as_key(given.machine) not in catalogue.machines():
+    kind = machine_called(given.machine)
+    if kind is not None and kind not in catalogue.machines():
         given.say(
             f"nothing is known of a machine {given.machine!r}, such as its memory and bandwidth (known: {known})"
         )

@@ -20,7 +20,6 @@ from sparkpub.collect.imports.given import (
     Given,
     Left,
 )
-from sparkpub.record import weights
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
@@ -107,11 +106,8 @@ def _in_environment(draft: Draft) -> Draft:
         facts = replace(facts, nodes=named)
     environment = draft.environment
     if environment is None and draft.is_of_table and draft.observed.engine:
-        parts = variant(draft.observed, facts.nodes)
-        form = parts.get("weights")
-        if form and form == weights.last_in(draft.model_id or ""):
-            del parts["weights"]  # the model's own name says it
-        environment = as_key("-".join([*parts.values(), facts.variant or ""]))
+        parts = variant(draft.observed, facts.nodes).values()
+        environment = as_key("-".join([*parts, facts.variant or ""]))
     elif environment is None and facts.image is not None:
         environment = CONTAINER
     return replace(draft, facts=facts, environment=environment)

@@ -226,7 +226,9 @@ def _of_comparison(row: TableRow) -> tuple[tuple[int, ...], str]:
 def _records(question: Question) -> TableRow:
     """Runs, with or without values."""
     records = question.chosen.records
-    starts = sorted(datetime.fromisoformat(record.started.value) for record in records)
+    times = (datetime.fromisoformat(record.started.value) for record in records)
+    # An import may have local times of an unknown zone beside those of files.
+    starts = sorted(time.replace(tzinfo=None) for time in times)
     apart = [(later - one).total_seconds() for one, later in pairwise(starts)]
     return SimpleNamespace(
         runs=len(records),

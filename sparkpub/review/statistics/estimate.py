@@ -29,6 +29,7 @@ between sessions (Kalibera and Jones 2013, Rigorous Benchmarking in Reasonable T
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -164,13 +165,12 @@ def _sd(values: Floats) -> Floats:
 
 def resolution_of(values: Sequence[float] | NDArray[Any]) -> float:
     """The decimal step to which values are rounded, at most 1, and never finer than nine significant digits."""
-    largest, step = 0.0, 1.0
+    largest, finest = 0.0, 0
     for value in map(float, values):
         largest = max(largest, abs(value))
-        digits, _, exponent = repr(value).partition("e")
-        decimals = digits.partition(".")[2].rstrip("0")
-        step = min(step, 10.0 ** (int(exponent or 0) - len(decimals)))
-    return max(step, _TRUSTED_DIGITS * largest)
+        written = Decimal(repr(value)).normalize().as_tuple()
+        finest = min(finest, int(written.exponent))
+    return max(10.0**finest, _TRUSTED_DIGITS * largest)
 
 
 def rounding_variance(resolution: Any) -> Any:
@@ -200,9 +200,9 @@ def effective_n(values: Sequence[float] | Floats) -> Any:
     n = np.shape(values)[-1]
     r1 = np.asarray(autocorrelation(values))
     rho = np.clip(np.nan_to_num(r1 + 1 / n), 0.0, _MOST_ALIKE)
-    lags = np.arange(1, n)
-    powers = rho[..., np.newaxis] ** lags
-    return n / (1 + 2 * ((1 - lags / n) * powers).sum(axis=-1))
+    # The sum in closed form.
+    shared = rho / (1 - rho) - rho * (1 - rho**n) / (n * (1 - rho) ** 2)
+    return n / (1 + 2 * shared)
 
 
 # -- two samples ---------------------------------------------------------------------------------------------------

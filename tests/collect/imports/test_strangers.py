@@ -2,14 +2,17 @@
 of them would build. The mappings are those that `--preview` proposes, corrected where they misread.
 """
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from sparkpub.collect.imports import import_results
-from sparkpub.collect.imports.given import Given
+from sparkpub.collect.imports.given import About, Given
+from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Record
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
@@ -32,7 +35,7 @@ class Row(NamedTuple):
 
 TABLE = {
     # 199 points in 35 files, 3 of them without a sample; the synthetic file has 14 more.
-    "jvr0x-dgx-spark-bench": Row(196, 1, 3, {"vllm-nvfp4-mtp": 45, "vllm-nvfp4": 23}),
+    "jvr0x-dgx-spark-bench": Row(196, 1, 3, {"vllm-nvfp4-mtp": 45, "vllm-nvfp4": 29}),
     # 4 tables of 7 caps.
     "Light-Heart-Labs-MMBT": Row(28, 0, 0, {"vllm-awq-600w": 4}),
     "rhattala-dgx-spark-bench": Row(44, 0, 0, {"vllm-2-machines": 44}),
@@ -84,3 +87,86 @@ def test_tables_in_pages_of_others_are_no_results(tmp_path: Path) -> None:
     assert outcome.records == []
     # Kinds of his own files: sweeps of users in two forms, of contexts, and what he put together of them.
     assert len(outcome.unread) >= 4
+
+
+RESULT = """============ Serving Benchmark Result ============
+Successful requests:                     10
+Benchmark duration (s):                  5.78
+Output token throughput (tok/s):         382.89
+==================================================
+"""
+PROSE = "We measured this on a Friday, and these words go on for a while. " * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f'---\nurl: "https://example.org"\n---\n{RESULT}', "a line `url:`"),
+        (f"> | model | tok/s |\n{RESULT}", "quotes somebody else"),
+        (f"On an RTX 4090:\n{RESULT}", "another GPU: RTX 4090"),
+        (f"{PROSE}\n{RESULT}", "a table in prose"),
+        (RESULT, None),
+    ],
+)
+def test_a_text_is_a_result_only_where_it_is_its_owners(
+    text: str, reason: str | None, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "page.md").write_text(text)
+    given = Given("c", model="m", environment="native", machine="dgx-spark")
+    if reason is None:
+        assert len(import_results(None, folder, tmp_path, given).records) == 1
+        return
+    with pytest.raises(ImportFormatError, match=reason):
+        import_results(None, folder, tmp_path, given)
+
+
+def test_rows_that_say_that_nobody_measured_them_are_left_out(tmp_path: Path) -> None:
+    """And a rate of 0 is a failed run, whose figure nobody averages; a file may say it by its name."""
+    lines = "model,engine,date,source,tok/s\n"
+    lines += "m,vLLM,2026-03-01,own run,10\nm,vLLM,2026-03-01,curve interpolated,20\n"
+    lines += "m,vLLM,2026-03-01,own run,0\n"
+    (tmp_path / "in").mkdir()
+    for name in ("runs.csv", "sample-runs.csv"):
+        (tmp_path / "in" / name).write_text(lines)
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text(
+        "run: {model: model, engine: engine, started: date}\nsame: {workload: w}\n"
+        "metrics: {output_throughput_tok_s: tok/s}\n"
+    )
+    outcome = import_results(
+        None, tmp_path / "in", tmp_path, Given("c", mapping=mapping)
+    )
+    assert [left.source for left in outcome.skipped] == [
+        "runs.csv, run 2",
+        "sample-runs.csv",
+    ]
+    found = [(run.environment, run.status) for run in records_in(tmp_path)]
+    assert found == [("vllm", "ok"), ("vllm", "failed")]
+
+
+def test_builds_of_a_tool_are_told_apart_by_backend_and_by_the_names_of_files(
+    tmp_path: Path,
+) -> None:
+    """Five toolboxes became five repetitions of one recipe, 52.5 tok/s."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for toolbox, backend in (("radv", "Vulkan"), ("rocm7", "ROCm"), ("rocm6", "ROCm")):
+        test = {
+            "model_filename": "m-7b.gguf",
+            "n_prompt": 0,
+            "n_gen": 128,
+            "avg_ts": 50,
+        }
+        document = [test | {"backends": backend, "test_time": "2026-03-01T10:00:00Z"}]
+        (folder / f"m-7b__{toolbox}.json").write_text(json.dumps(document))
+    given = Given("c", environment="native")
+    outcome = import_results(None, folder, tmp_path / "one", given)
+    places = {run.environment for run in records_in(tmp_path / "one")}
+    assert places == {"native-vulkan", "native-rocm"}
+    assert outcome.pattern == "{model}__{variant}.json"
+    given = replace(given, about=About(path=outcome.pattern))
+    import_results(None, folder, tmp_path / "two", given)
+    places = {run.environment for run in records_in(tmp_path / "two")}
+    assert places == {"native-radv", "native-rocm7", "native-rocm6"}

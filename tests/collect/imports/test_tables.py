@@ -13,7 +13,7 @@ import pytest
 
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.facts import counted
-from sparkpub.collect.imports.given import Given, Left, read_about
+from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.catalogue import machine_of
@@ -374,14 +374,6 @@ def test_parquet_that_cannot_be_read_here_is_one_line(
     assert said in refusal(tmp_path, b"PAR1", PLAIN, name="t.parquet")
 
 
-def test_verbose_lines_are_told_one_by_one() -> None:
-    left = Left("a.json", "it is no result", refused=False)
-    outcome = ImportOutcome(skipped=[left, left])
-    told = "skipped a.json: it is no result"
-    assert outcome.lines(verbose=True)[:-1] == [told, told]
-    assert outcome.lines()[0] == "skipped 2, e.g. a.json: it is no result"
-
-
 def test_the_table_numbers_its_runs_and_says_their_states(tmp_path: Path) -> None:
     mapping = PLAIN.replace("run: {", "run: {iteration: n, status: state, ")
     text = "model,environment,started,tok,n,state\na,x,2026-03-01,5,7,ok\na,x,2026-03-02,6,3,{}\n"
@@ -690,6 +682,34 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     imported(tmp_path, file.read_text(), "\n".join(lines), environment="native")
     (record,) = records(tmp_path)
     assert values(record) == {"output_throughput_tok_s": 70.0, "ttft_mean_ms": 500.0}
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [
+        # Parallel in tensors and in a pipeline, and no prompt of two tokens; 96,448 MiB and no GiB.
+        (
+            {"tp": 4, "pp": 2, "prompt_tokens": 512, "vram_peak_mib": 96448},
+            {
+                '  input_tokens: "prompt_tokens"',
+                '  peak_memory_gib: {at: "vram_peak_mib", unit: MiB}',
+            },
+        ),
+        (
+            {"by_load": {"1": {"tok/s": 10}, "4": {"tok/s": 30, "note": "x"}}},
+            {'rows: "by_load.*"', '  concurrency: "by_load.key"'},
+        ),
+        # No first token comes within a millisecond.
+        ({"mean_ttft": 0.8}, {'  ttft_mean_ms: {at: "mean_ttft", unit: s}'}),
+    ],
+)
+def test_a_preview_says_what_the_names_of_columns_mean(
+    columns: dict[str, Any], lines: set[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"model": "m", "tok/s": 5, **columns}))
+    outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
+    assert lines <= set(outcome.lines())
 
 
 def owners(model: str, backend: str, quant: str, *points: Any) -> dict[str, Any]:

@@ -293,7 +293,6 @@ def test_text_and_json_carry_the_verdict_and_where_to_reread() -> None:
         ("world", "identity", {"severity": "warning"}, "void"),
         ("world", "offered-load", {"severity": "info"}, "void"),
         ("world", "roofline", {"cells": ()}, "void"),
-        ("world", "roofline", {"campaign": "another"}, "undecided"),
         ("world", "roofline", {"cells": ("k/native/w",)}, "undecided"),
         ("world", "roofline", {"runs": ("out",)}, "undecided"),
         ("world", "roofline", {"runs": ("c-native_m_w_01",)}, "void"),

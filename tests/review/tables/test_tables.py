@@ -1,7 +1,6 @@
 """The three tables: what a row says is what one cell, or one comparison, says alone."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,13 +8,11 @@ import pytest
 from scipy import stats
 
 import sparkpub
-from sparkpub.record.record import Phase
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import choose
 from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.results import Results
 from sparkpub.review.tables import cells, runs
-from tests.leaderboards import dataset_of, runs_of
 from tests.review.statistics.campaigns import (
     Cells,
     a_campaign,
@@ -29,7 +26,6 @@ TPUT, PEAK, TEMPERATURE = (
     "peak_memory_gib",
     "gpu_temp_end_celsius",
 )
-PER_JOULE = "output_tokens_per_joule"
 
 
 def drawn(seed: int, centre: float, n: int) -> list[float]:
@@ -90,31 +86,6 @@ def test_a_server_of_two_runs_counts_once_in_cells_comparisons_and_questions() -
     container = choose(found.campaigns["c"], environment=("container",))
     asked = ask("mean", Question(container, TPUT))
     assert asked.ci95 == pytest.approx((cell["ci95_low"], cell["ci95_high"]))
-
-
-def test_what_is_derived_is_compared_and_read_as_what_was_recorded() -> None:
-    """64 answers of 128 tokens are 8,192, so that 2,048 J are 4 tokens a joule, and 4,096 J are 2."""
-    run: dict[str, Any] = {
-        "metric": "gpu_energy_joule",
-        "metrics": {"startup_seconds": 20.0},
-        "observed": {
-            "requests": 64,
-            "output_tokens_mean": 128.0,
-            "measured_seconds": 10.0,
-        },
-        "phases": (Phase(name="measure", start_seconds=20.0, end_seconds=30.0),),
-    }
-    found = unreviewed(
-        dataset_of(
-            *runs_of("m", [2048.0] * 3, **run),
-            *runs_of("m", [4096.0] * 3, environment="container", **run),
-        )
-    )
-    row = one(found.comparisons, metric=PER_JOULE)
-    assert (row["mean_baseline"], row["mean_candidate"]) == (4.0, 2.0)
-    container = choose(found.campaigns["c"], environment=("container",))
-    assert PER_JOULE in container.metrics
-    assert container.rows(PER_JOULE)["value"].tolist() == [2.0, 2.0, 2.0]
 
 
 def test_excluded_runs_are_in_the_table_and_in_no_figure() -> None:
