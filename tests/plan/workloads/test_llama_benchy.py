@@ -195,11 +195,7 @@ def test_the_models_tokenizer_is_found(folder: Path, tmp_path: Path) -> None:
     ("server", "options", "words", "code"),
     [
         (Served(PAGES, text=""), {}, "makes no sense: it is empty", pages.LASTING),
-        (Served(PAGES, text="<!DOCTYPE html>"), {}, "an error page", pages.LASTING),
         (Served(PAGES, counts=False), {}, "name a tokenizer", pages.LASTING),
-        (Served(PAGES, status=404), {}, "status 404", pages.LASTING),
-        (Served(PAGES, status=503), {}, "status 503", 1),
-        (Served({}), {}, "status 404", pages.LASTING),
         (Served({}, status=503), {}, "wait until it has loaded its model", 1),
         (Served(PAGES), {"model": "z"}, "does not serve z", pages.LASTING),
         (Served(PAGES), {"tokenizer": "/none"}, "no tokenizer at", pages.LASTING),
