@@ -3,14 +3,12 @@
 import json
 import shutil
 import tempfile
-import time
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.environments.base import Environment, Launch
-from sparkpub.collect.interruption import Interruption
 from sparkpub.plan.workloads.base import PYTHON, Command
 from sparkpub.record.errors import CollectError
 
@@ -18,9 +16,7 @@ PATIENCE = 60.0
 """Seconds for an answer: a container may have to start first."""
 
 
-def installed(
-    environment: Environment, options: Any, interruption: Interruption
-) -> "dict[str, str] | str":
+def installed(environment: Environment, options: Any) -> "dict[str, str] | str":
     """Packages of the environment's Python as `pip freeze` would list them, or why they are not known."""
     code = (
         "import importlib.metadata as m, json; "
@@ -34,12 +30,7 @@ def installed(
             options,
         )
         try:
-            ended, deadline = None, time.monotonic() + PATIENCE
-            while (
-                ended is None and not interruption.stop and time.monotonic() < deadline
-            ):
-                ended = running.wait(0.25)
-            ended = ended or running.stop()
+            ended = running.wait(PATIENCE) or running.stop()
         finally:
             running.close()
         found: Mapping[str, str] = json.loads(

@@ -106,9 +106,7 @@ class Station:
         """
         place = job.run.environment
         if place not in self.packages:
-            self.packages[place] = installed(
-                job.environment, job.options, self.interruption
-            )
+            self.packages[place] = installed(job.environment, job.options)
         gates = self.controlled
         server = self.servers.serving(job)
         if job.server is not None and server is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from sparkpub.record.text import SPACE, counted, number
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
-from sparkpub.review.names import Names
+from sparkpub.review.names import Names, load_name
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import GENERATION, Speed, speeds
 
@@ -54,13 +54,14 @@ def _distance(mine: Speed, theirs: Speed) -> tuple[float, ...]:
 
 
 def _line(mine: Speed, theirs: Speed) -> str:
-    """The share of the published figure that was reached, what is not the same, and the figures with the runs behind
-    them."""
+    """The share of the published figure that was reached (two loads have none), what is not the same, and the figures
+    with the runs behind them."""
     ours, published = mine.figures[GENERATION], theirs.figures[GENERATION]
-    share = number(100.0 * ours.mean / published.mean, 0)
+    share = f"{number(100.0 * ours.mean / published.mean, 0)}{SPACE}%, "
     unlike = []
     if _SHAPE(mine.load) != _SHAPE(theirs.load):
-        unlike.append(f"another load: {theirs.load.label}")
+        unlike.append(f"{load_name(theirs.load)} by {theirs.load.tool}")
+        share = ""
     for name, word in _PARTS.items():
         if getattr(mine.setup, name) != getattr(theirs.setup, name):
             said = getattr(theirs.setup, name) or "not stated"
@@ -72,7 +73,7 @@ def _line(mine: Speed, theirs: Speed) -> str:
         f"{number(ours.mean, 1)} against {number(published.mean, 1)} tokens a second"
     )
     runs = f"{counted(ours.n, 'run')} against {published.n}"
-    return f"against {what} in {theirs.campaign}: {share}{SPACE}%, {rates}, {runs}"
+    return f"against {what} in {theirs.campaign}: {share}{rates}, {runs}"
 
 
 _PARTS = {

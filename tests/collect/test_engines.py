@@ -97,12 +97,9 @@ def suspects(data: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("words", ["0.17", "1.1"])
-def test_an_engine_that_ignores_the_model_path_is_found_out(
-    words: str, tmp_path: Path
-) -> None:
+def test_an_engine_that_ignores_the_model_path_is_found_out(tmp_path: Path) -> None:
     """The published study's runner scripts did this: whatever model was asked for, the first one ran."""
-    data = collected(tmp_path, {"STANDIN_MODEL": "{}", "STANDIN_FORMAT": words})
+    data = collected(tmp_path, {"STANDIN_MODEL": "{}", "STANDIN_FORMAT": "0.17"})
     assert {record.status for record in records(data)} == {"ok"}
     assert {record.observed.settings["model"] for record in records(data)} == {
         "x/small",

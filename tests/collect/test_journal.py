@@ -224,7 +224,7 @@ def test_an_error_of_our_own_never_loses_the_run(
     with monkeypatch.context() as broken:
         broken.setattr(what, name, once)
         with pytest.raises(RuntimeError, match="of our own"):
-            run(a_matrix("echo rate 5; sleep 1", iterations=1), tmp_path)
+            run(a_matrix("echo rate 5; sleep 0.4", iterations=1), tmp_path)
     (record,) = records(tmp_path)
     assert (record.status, record.status_reason) == (
         "interrupted",
@@ -232,7 +232,6 @@ def test_an_error_of_our_own_never_loses_the_run(
     )
     assert record.file("log") is not None
     assert not (tmp_path / "small" / FOLDER).exists()
-    assert run(a_matrix("echo rate 5; sleep 1", iterations=1), tmp_path).measured == 1
 
 
 def test_a_full_disk_is_one_line_and_keeps_the_draft(

@@ -1,9 +1,6 @@
 """From a running server to a campaign, with replayed servers and a stand-in for llama-benchy."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from sparkpub.plan import matrix as matrices
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import read_folder
+from tests.calling import sparkpub
 from tests.plan.workloads.serving import SENSE, Served, serving
 from tests.plan.workloads.test_server_pages import LM_STUDIO, LM_STUDIO_0_4, OLLAMA
 
@@ -212,17 +210,7 @@ def variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]
     programs.mkdir()
     (programs / "llama-benchy").write_text(CLIENT)
     (programs / "llama-benchy").chmod(0o755)
-    changed = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path / "home")}
-    return os.environ | changed
-
-
-def sparkpub(
-    folder: Path, variables: dict[str, str], *arguments: object
-) -> "subprocess.CompletedProcess[str]":
-    argv = [sys.executable, "-m", "sparkpub", *map(str, arguments)]
-    return subprocess.run(
-        argv, capture_output=True, text=True, check=False, cwd=folder, env=variables
-    )
+    return {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path / "home")}
 
 
 def test_one_command_makes_a_campaign(
@@ -230,16 +218,15 @@ def test_one_command_makes_a_campaign(
 ) -> None:
     user = tmp_path / "user"
     user.mkdir()
+    here: Any = {"cwd": user, **variables}
     asked = ("--at-once", 1, "--at-once", 4, "--prompt", 64, "--rounds", 2)
     with serving(Served(VLLM)) as server:
-        done = sparkpub(user, variables, "quick", f"{server.url}/v1", *asked)
+        done = sparkpub("quick", f"{server.url}/v1", *asked, **here)
         assert done.returncode == 0, done.stderr
         (file,) = (user / "matrix").iterdir()
-        again = sparkpub(user, variables, "collect", file, "--no-commit")
+        again = sparkpub("collect", file, "--no-commit", **here)
         # A second look gets a name of its own.
-        third = sparkpub(
-            user, variables, "quick", server.url, *asked[2:-1], 1, "--json"
-        )
+        third = sparkpub("quick", server.url, *asked[2:-1], 1, "--json", **here)
     (name,) = {path.name for path in (user / "data/comprehensive").iterdir()} - {
         json.loads(third.stdout)["campaign"]
     }
@@ -253,8 +240,8 @@ def test_one_command_makes_a_campaign(
     lines = done.stdout.splitlines()
     # The mean of rounds that say the same, after each of them; two rounds have no interval.
     said = [line.partition("Z ")[2] for line in lines]
-    for done in (1, 2):
-        begin = said.index(f"after round {done} of 2, 64 tokens in and 128 out:")
+    for number in (1, 2):
+        begin = said.index(f"after round {number} of 2, 64 tokens in and 128 out:")
         assert said[begin + 1 : begin + 3] == [
             "  one user: first token in 0.01 s, then 10.0 tokens a second",
             "  4 users: first token in 0.01 s, then 40.0 tokens a second in all, 10.0 for each",
@@ -262,7 +249,7 @@ def test_one_command_makes_a_campaign(
     assert lines[-1] == f"page: sparkpub serve data/comprehensive/{name}"
     assert any(line == f"campaign data/comprehensive/{name}" for line in lines)
     # What the client measured before a run, another time in each, is no setting of the server.
-    review = sparkpub(user, variables, "check", name, "--json")
+    review = sparkpub("check", name, "--json", **here)
     found = {item["check"] for item in json.loads(review.stdout)["findings"]}
     assert "mixed-machines" not in found
     delays = {record.observed.settings["latency"] for record in records}

@@ -249,7 +249,7 @@ def test_after_a_run_that_went_wrong_the_next_gets_a_new_server(
         "slow": a_client(port, "/work", "; sleep 60"),
         "good": a_client(port),
     }
-    run(served(port, workloads=workloads, iterations=1, timeout=5), tmp_path)
+    run(served(port, workloads=workloads, iterations=1, timeout=3), tmp_path)
     found = records(tmp_path)
     statuses = [record.status for record in found]
     assert statuses == ["failed", "failed", "timeout", "ok"]

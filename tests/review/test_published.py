@@ -47,4 +47,11 @@ def test_what_is_not_the_same_is_said_and_nothing_of_another_model(
     campaign(tmp_path, "theirs", "y/M-7B-AWQ", 30.0, input_tokens=2048)
     line = published.beside("mine", tmp_path)
     assert line is not None
-    assert "nearest figure of the same model (another load: 2,048 tokens in" in line
+    assert (
+        "nearest figure of the same model (one user, 2,048 in, 128 out by llama-benchy)"
+        in line
+    )
+    # Two loads have no share.
+    assert line.endswith(
+        "in theirs: 33.0 against 30.0 tokens a second, 1 run against 1"
+    )

@@ -42,11 +42,13 @@ def examine(matrix: Matrix | None, address: str) -> dict[str, Any]:
     remedy}]}]}`. Raises CollectError where the cluster cannot be reached."""
     with connected(address) as cluster:
         states = survey(cluster, None if matrix is None else matrix.document())
-    wanted: dict[str, str] = {}
+    alike: dict[str, str] = {}
     machines: dict[str | None, Node] = {}
     nodes = []
     for there, state in states.items():
-        checks = [*differences(state.facts, wanted), *state.checks]
+        checks = [*differences(state.facts, alike), *state.checks]
+        if not any(check.state == "missing" for check in checks):
+            alike = {**state.facts, **alike}
         twin = machines.setdefault(state.machine, there)
         if state.machine is not None and twin != there:
             checks.append(missing(f"is the same machine as {twin}"))

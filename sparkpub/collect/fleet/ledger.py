@@ -153,7 +153,7 @@ class Ledger:
         self._stack = ExitStack()
         self._wish = ""
         self._alike: dict[str, str] = {}
-        """What has to be the same on all machines."""
+        """What those machines have in common that measure."""
         self._lost: dict[str, str] = {}
         """What machines were at that are gone."""
         self.books: FleetBooks
@@ -181,15 +181,16 @@ class Ledger:
         return cluster.nodes()
 
     def differences(self, facts: Mapping[str, str]) -> list[Diagnosis]:
-        """In what a machine differs from those that came before it."""
+        """In what a machine differs from those that measure already."""
         return differences(facts, self._alike)
 
-    def join(self, machine: str, node: str) -> str | None:
+    def join(self, machine: str, node: str, facts: Mapping[str, str]) -> str | None:
         """Take a machine in; returns why it has to wait: it is there already, as another node."""
         if machine in self.books.machines:
             twin = self.books.machines[machine]
             return f"node {node} is the same machine as {twin}, and waits for it"
         self.books.join(machine, node)
+        self._alike = {**facts, **self._alike}
         self._lost.pop(machine, None)
         return None
 

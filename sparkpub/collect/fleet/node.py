@@ -59,16 +59,16 @@ def missing(detail: str, remedy: str = "") -> Diagnosis:
     return Diagnosis("fleet", "missing", detail, remedy)
 
 
-def differences(facts: Mapping[str, str], wanted: dict[str, str]) -> list[Diagnosis]:
-    """In what a machine differs from those before it, and this sparkpub; `wanted` takes what nobody had said yet."""
-    wanted.setdefault("sparkpub", own_sparkpub())
+def differences(facts: Mapping[str, str], others: Mapping[str, str]) -> list[Diagnosis]:
+    """In what a machine differs from those that measure already, and from this sparkpub."""
+    wanted = {"sparkpub": own_sparkpub(), **others}
     return [
         missing(
-            f"has {what} {value}, and another machine {wanted[what]}",
+            f"has {what} {value}, and others have {wanted[what]}",
             "install or copy the same there",
         )
         for what, value in facts.items()
-        if value != wanted.setdefault(what, value)
+        if value != wanted.get(what, value)
     ]
 
 
@@ -194,7 +194,7 @@ def measure(document: Mapping[str, Any], node: str, ask: Ask) -> tuple[str, ...]
     interruption = Interruption()
     threading.Thread(target=_obey, args=(interruption, ask), daemon=True).start()
     told = None
-    while (wait := ask("join", found.machine, node)) is not None:
+    while (wait := ask("join", found.machine, node, found.facts)) is not None:
         if told is None:
             ask("tell", found.machine, wait)
         told = wait

@@ -82,7 +82,7 @@ def worker() -> str:
         return WORKER
 
 
-@pytest.mark.parametrize("user", [None, "worker", "4321", "4321:100"])
+@pytest.mark.parametrize("user", [None, "4321:100"])
 def test_a_container_of_another_user_works_in_the_folder_of_its_run(
     tmp_path: Path, worker: str, user: str | None
 ) -> None:

@@ -150,16 +150,22 @@ def test_machines_that_may_not_measure_are_refused_before_they_get_a_run(
     assert "RAY_worker_niceness=0" in refused[1]
 
 
-def test_nodes_that_are_killed_lose_no_run(nodes: Nodes, tmp_path: Path) -> None:
+def test_a_node_that_is_killed_loses_no_run(nodes: Nodes, tmp_path: Path) -> None:
     """Every machine measures every run, and each is there once, whole, whatever dies in between."""
-    matrix = campaign("echo rate 5; sleep 0.5", machines="replicate")
+    models = {name: {"id": f"x/{name}"} for name in ("a", "b")}
+    native = {"native": {"type": "host"}}
+    matrix = campaign(
+        "echo rate 5; sleep 0.5",
+        models=models,
+        environments=native,
+        machines="replicate",
+    )
     head = subprocess.Popen(
         command(matrix, nodes, tmp_path), stdout=subprocess.PIPE, text=True
     )
-    for name in ("one", "two"):
-        wait_for_a_run(nodes, [name])
-        nodes.kill(name)
-        nodes.add(name)
+    wait_for_a_run(nodes, ["one"])
+    nodes.kill("one")
+    nodes.add("one")
     said, _ = head.communicate(timeout=300)
     assert head.returncode == 0, said
     found = records(tmp_path)

@@ -115,7 +115,7 @@ def test_a_machine_that_differs_from_the_others_is_not_taken(
     head.others[what] = value
     (line,) = measured(a_matrix(), head)
     assert line.startswith(f"fleet: has {what} ")
-    assert f", and another machine {value}; install or copy the same there" in line
+    assert f", and others have {value}; install or copy the same there" in line
     assert head.asked == []
 
 
