@@ -38,8 +38,7 @@ function colours() {
     const {dataset} = schemes.findLast((scheme) => matchMedia(scheme.dataset.mdColorMedia).matches) ?? schemes[0];
     for (const name of ['mdColorScheme', 'mdColorPrimary', 'mdColorAccent']) document.body.dataset[name] = dataset[name];
   };
-  const chosen = __md_get('__palette')?.color?.media;
-  if (!schemes.length || chosen?.includes(':')) return;
+  if (!schemes.length || __md_get('__palette')?.color?.media?.includes(':')) return;
   follow();
   for (const {dataset} of schemes) matchMedia(dataset.mdColorMedia).addEventListener('change', follow);
 }
