@@ -124,8 +124,12 @@ class Library:
     def makers(self, campaign: str) -> Mapping[str, Offer]:
         """Name to offer of every figure that a campaign has."""
         whole = self.campaign(campaign)
-        offers = self._offers(campaign).items()
-        return {name: offer for name, offer in offers if len(offer.needs(whole))}
+        baseline = runs_of(whole.baseline)
+        return {
+            name: offer._replace(title=offer.title.format(baseline))
+            for name, offer in self._offers(campaign).items()
+            if len(offer.needs(whole))
+        }
 
     def place(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
