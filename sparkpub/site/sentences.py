@@ -1,13 +1,9 @@
 """What a chart or a page says in words: the difference, whether it is real, how many runs, what was left out.
 
-How large an effect is, or can be at most, comes first, and the verdict after it; of more than `MOST_NAMES` names their
-number.
+How large an effect is, or can be, stands beside every verdict; of more than `MOST_NAMES` names their number is told.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
 from sparkpub.record.metrics import Metric
@@ -30,171 +26,151 @@ from sparkpub.tools.shapes.llama_benchy import FALLBACK
 MOST_NAMES = 3
 MOST_WORDS = 36
 """Words of a chart's headline."""
+Rows = Sequence[TableRow]
+
+# ---- Comparisons -----------------------------------------------------------------------------------------------------
 
 
-def differences(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
-    """All comparisons of a metric, a sentence for each verdict: how large the effect is or can be, and only then the
-    verdict. Empty where there is nothing to compare."""
-    return " ".join(chain(*(same.said for same in _by_pair(names, metric, rows))))
+def differences(names: Names, metric: Metric, rows: Rows) -> str:
+    """All comparisons of a metric, a sentence for each verdict, that of most first. Empty where nothing is compared."""
+    said = []
+    for pair in _pairs(rows):
+        by_verdict = grouped(pair, lambda row: row.verdict).values()
+        for same in sorted(by_verdict, key=len, reverse=True):
+            which = _which(names, same, pair)
+            said.append(_of_verdict(names, metric, same, which))
+    return " ".join(said)
 
 
-def headline(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
-    """All comparisons of a metric in at most `MOST_WORDS` words: the range that was measured, and how many have which
+def headline(names: Names, metric: Metric, rows: Rows) -> str:
+    """All comparisons of a metric in about `MOST_WORDS` words: the range that was measured, and how many have which
     verdict, where naming them takes more."""
     text = differences(names, metric, rows)
     if len(text.split()) <= MOST_WORDS:
         return text
-    return " ".join(same.counts for same in _by_pair(names, metric, rows))
+    return " ".join(_counts(names, metric, pair) for pair in _pairs(rows))
 
 
-def _by_pair(
-    names: Names, metric: Metric, rows: Sequence[TableRow]
-) -> list["Comparisons"]:
+def _pairs(rows: Rows) -> Iterable[Rows]:
     """The comparisons of each candidate and baseline."""
-    pairs = grouped(rows, lambda row: (row.candidate, row.baseline)).values()
-    return [Comparisons(names, metric, same) for same in pairs]
+    return grouped(rows, lambda row: (row.candidate, row.baseline)).values()
 
 
-_COSTS = {"higher": "lower", "lower": "higher", "neither": "higher or lower"}
-"""Which way is better to the side whose bound is told."""
+def _counts(names: Names, metric: Metric, rows: Rows) -> str:
+    """`Output throughput, Docker against native: −1.2 to +0.4 % measured (3 equal within ±1 %, 1 not clear).`"""
+    numbers: dict[str, int] = {}
+    for row in rows:
+        word = verdict_words(row.verdict, row.equivalence_margin_percent)
+        numbers[word] = numbers.get(word, 0) + 1
+    ordered = sorted(numbers.items(), key=lambda item: -item[1])
+    counts = ", ".join(f"{number} {word}" for word, number in ordered)
+    against = " against ".join(_sides(names, rows[0]))
+    measured = _amount(metric, rows, _sizes(rows))
+    return f"{metric.subject}, {against}: {measured} measured ({counts})."
 
 
-@dataclass(frozen=True)
-class Comparisons:
-    """Comparisons of a metric, all of one candidate with one baseline."""
+def verdict_words(verdict: str, margin_percent: float) -> str:
+    """What readers call a verdict."""
+    words = {
+        "equivalent": f"equal within ±{margin_percent:g}{SPACE}%",
+        "undecided": "not clear",
+        "confounded": "not separable from time or machine",
+    }
+    return words.get(verdict, verdict)
 
-    names: Names
-    metric: Metric
-    rows: Sequence[TableRow]
 
-    @property
-    def said(self) -> Iterator[str]:
-        """A sentence for each verdict; what most have comes first."""
-        for verdict, _ in Counter(row.verdict for row in self.rows).most_common():
-            rows = [row for row in self.rows if row.verdict == verdict]
-            yield replace(self, rows=rows)._of_one_verdict(self._which(rows))
-
-    @property
-    def counts(self) -> str:
-        """`Output throughput, Docker against native: −1.2 to +0.4 % measured (3 equivalent within ±1 %).`"""
-        numbers = Counter(_verdict(row) for row in self.rows).most_common()
-        counts = ", ".join(f"{number} {verdict}" for verdict, number in numbers)
-        against = " against ".join(_sides(self.names, self.rows))
-        return f"{self.metric.subject}, {against}: {self.measured} measured ({counts})."
-
-    @property
-    def measured(self) -> str:
-        """The least and the largest difference that was measured."""
-        return self._spread(self._sizes)
-
-    def _of_one_verdict(self, which: str) -> str:
-        """`Output throughput is 4.3 % higher in graphs than in launches for 8B (+3.9 to +4.7 %).`
-        `Output throughput is at most 0.5 % lower in Docker than natively for 7B (measured +0.4 %; undecided).`"""
-        row, subject, bounds = self.rows[0], self.metric.subject, self._bounds
-        sides = _sides(self.names, self.rows)
-        than = " than ".join(map(in_environment, sides))
-        if row.verdict in ("higher", "lower"):
-            amount = self._spread(map(abs, self._sizes), signed=False)
-            ends = f" ({self._spread(bounds)})" if bounds else ""
-            return f"{subject} is {amount} {row.verdict} {than} for {which}{ends}."
-        if row.verdict == "confounded":
-            other, apart = "time", "in separate blocks of time"
-            if all(
-                one.analysis == "description" and one.machines > 1 for one in self.rows
-            ):
-                other, apart = "the machine", "on different machines"
-            return (
-                f"{subject} differs by {self.measured} for {which}; {' and '.join(sides)} ran {apart}, "
-                f"so {other} may explain it."
-            )
-        if bounds is None:
-            return (
-                f"{subject} differs by {self.measured} between {' and '.join(sides)} for {which} "
-                "(too few runs for a bound)."
-            )
-        low, high = bounds
-        mosts = {"higher": -low, "lower": high, "neither": max(abs(low), abs(high))}
-        most = self._at_most(mosts[self.metric.direction])
-        verdict = _verdict(row)
-        if row.verdict == "equivalent":
-            # What is rare may be missing in all of the runs.
-            rare = ceil(max(one.unseen_percent for one in self.rows))
-            verdict += f" but for up to {rare}{SPACE}% slow runs"
+def _of_verdict(names: Names, metric: Metric, rows: Rows, which: str) -> str:
+    """A sentence on comparisons of one verdict."""
+    row, subject = rows[0], metric.subject
+    candidate, baseline = sides = _sides(names, row)
+    places = [in_environment(side) for side in sides]
+    measured = _amount(metric, rows, _sizes(rows))
+    bounds = _bounds(rows)
+    if row.verdict == "confounded":
+        why, other = "in separate blocks of time", "drift over time"
+        if all(each.analysis == "description" and each.machines > 1 for each in rows):
+            why, other = "on different machines", "that of the machine"
         return (
-            f"{subject} is {most} {_COSTS[self.metric.direction]} {than} for {which} "
-            f"(measured {self.measured}; {verdict})."
+            f"{subject} differs by {measured} for {which}, but {candidate} and {baseline} ran {why}: "
+            f"the effect of {_effect(candidate)} cannot be separated from {other}."
         )
-
-    @property
-    def _in_percent(self) -> bool:
-        """Whether all differences are on a scale with a true zero."""
-        return all(row.difference_percent is not None for row in self.rows)
-
-    @property
-    def _sizes(self) -> list[float]:
-        column = "difference_percent" if self._in_percent else "difference"
-        return [getattr(row, column) for row in self.rows]
-
-    @property
-    def _bounds(self) -> tuple[float, float] | None:
-        """The least and the largest difference that the runs leave open, over all rows: ends of the intervals that
-        decide. None where one of them has no interval."""
-        ends: list[float] = []
-        for row in self.rows:
-            interval = deciding(row)
-            if interval is None:
-                return None
-            scale = 100 / row.mean_baseline if self._in_percent else 1
-            ends += [scale * end for end in interval]
-        return min(ends), max(ends)
-
-    def _spread(self, sizes: Iterable[float], *, signed: bool = True) -> str:
-        """`+3.9 to +4.7 %`; one figure where both ends read alike."""
-        ordered = sorted(sizes)
-        decimals, unit = self.metric.decimals, self.metric.unit
-        if self._in_percent:
-            decimals, unit = 1, "%"
-        ends = between(ordered[0], ordered[-1], decimals, signed=signed)
-        return spread([ends], unit)
-
-    def _at_most(self, most: float) -> str:
-        """The bound in per cent, or in the metric's unit where the scale has no true zero."""
-        if self._in_percent:
-            return at_most(most)
-        _, bound = outward(0, max(most, 0.0), self.metric.decimals)
-        return f"at most {self.metric.format(bound)}"
-
-    def _which(self, mine: Sequence[TableRow]) -> str:
-        """Those of the configurations, by name where they are few, and on how many machines where they were compared on
-        several."""
-        one_workload = len({row.workload for row in self.rows}) == 1
-        noun = "model" if one_workload else "configuration"
-        models = [self.names.short_model(row.campaign, row.model) for row in mine]
-        if len(mine) == len(self.rows) > 2:
-            which = f"all {len(mine)} {noun}s"
-        elif len(mine) > (MOST_NAMES if one_workload else 1):
-            which = f"{len(mine)} of {counted(len(self.rows), noun)}"
-        elif one_workload:
-            which = listed(models)
-        else:
-            load = self.names.workload(mine[0].campaign, mine[0].workload)
-            which = f"{models[0]} ({load})"
-        return which + _on(row.machines for row in mine if row.analysis == "machines")
-
-
-def _verdict(row: TableRow) -> str:
-    """The verdict, with the margin that it is about."""
+    ends = _amount(metric, rows, bounds) if bounds else "too few runs for a bound"
+    if row.verdict in ("higher", "lower"):
+        amount = _amount(metric, rows, list(map(abs, _sizes(rows))), signed=False)
+        return f"{subject} is {amount} {row.verdict} {' than '.join(places)} for {which} ({ends})."
     if row.verdict == "equivalent":
-        return f"equivalent within ±{row.equivalence_margin_percent:g}{SPACE}%"
-    return str(row.verdict)
+        # What is rare may be missing in all of the runs.
+        rare = ceil(max(each.unseen_percent for each in rows))
+        equal = verdict_words(row.verdict, row.equivalence_margin_percent)
+        return (
+            f"{subject} is {equal} {' and '.join(places)} for {which} "
+            f"(measured {measured}, {ends}; up to {rare}{SPACE}% slow runs would not show)."
+        )
+    return f"No clear effect of {_effect(candidate)} on {metric.within_sentence} for {which}: {measured} ({ends})."
 
 
-def _sides(names: Names, rows: Sequence[TableRow]) -> list[str]:
+def _in_percent(rows: Rows) -> bool:
+    """Whether all differences are on a scale with a true zero."""
+    return all(row.difference_percent is not None for row in rows)
+
+
+def _sizes(rows: Rows) -> list[float]:
+    """The differences that were measured."""
+    name = "difference_percent" if _in_percent(rows) else "difference"
+    return [getattr(row, name) for row in rows]
+
+
+def _bounds(rows: Rows) -> list[float]:
+    """The ends of the intervals that decide; empty where a comparison has none."""
+    ends: list[float] = []
+    for row in rows:
+        interval = deciding(row)
+        if interval is None:
+            return []
+        scale = 100 / row.mean_baseline if _in_percent(rows) else 1
+        ends += [scale * end for end in interval]
+    return ends
+
+
+def _amount(
+    metric: Metric, rows: Rows, sizes: Sequence[float], *, signed: bool = True
+) -> str:
+    """`+3.9 to +4.7 %`, in the metric's unit where the scale has no true zero; one figure where both ends read
+    alike."""
+    decimals, unit = metric.decimals, metric.unit
+    if _in_percent(rows):
+        decimals, unit = 1, "%"
+    return spread([between(min(sizes), max(sizes), decimals, signed=signed)], unit)
+
+
+def _which(names: Names, mine: Rows, pair: Rows) -> str:
+    """Those of the configurations, by name where they are few, and on how many machines where they were compared on
+    several."""
+    one_workload = len({row.workload for row in pair}) == 1
+    noun = "model" if one_workload else "configuration"
+    models = [names.short_model(row.campaign, row.model) for row in mine]
+    if len(mine) == len(pair) > 2:
+        which = f"all {len(mine)} {noun}s"
+    elif len(mine) > (MOST_NAMES if one_workload else 1):
+        which = f"{len(mine)} of {counted(len(pair), noun)}"
+    elif one_workload:
+        which = listed(models)
+    else:
+        load = names.workload(mine[0].campaign, mine[0].workload)
+        which = f"{models[0]} ({load})"
+    return which + _on(row.machines for row in mine if row.analysis == "machines")
+
+
+def _sides(names: Names, row: TableRow) -> list[str]:
     """What readers call the candidate and the baseline."""
-    row = rows[0]
     return [
-        names.environment(row.campaign, side) for side in (row.candidate, row.baseline)
+        names.environment(row.campaign, key) for key in (row.candidate, row.baseline)
     ]
+
+
+def _effect(environment: str) -> str:
+    """What has an effect: `Docker`, `CUDA graphs` of `with CUDA graphs`."""
+    return environment.removeprefix(WITH[0])
 
 
 def mean_of(environment: str) -> str:
@@ -216,6 +192,9 @@ def _on(machines: Iterable[int]) -> str:
     if not numbers:
         return ""
     return f" on {span([str(number) for number in numbers])} machines"
+
+
+# ---- Means and runs --------------------------------------------------------------------------------------------------
 
 
 _OF_PROMPTS = ("prompt_throughput_", "ttft_")
@@ -240,7 +219,7 @@ def about_prompts(metric: Metric, records: Iterable[Record]) -> str:
     )
 
 
-def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
+def means(names: Names, metric: Metric, cells: Rows) -> str:
     """The best and the worst mean, for where nothing is compared."""
     if not cells:
         return f"No run has a value for {metric.within_sentence}."
@@ -254,16 +233,16 @@ def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
         extremes.reverse()
     (first, best), (last, worst) = ordered[0], ordered[-1]
     # A reader has to know where two means that are named together are of different machines.
-    elsewhere = (
-        "" if set(first.machines) == set(last.machines) else ", on different machines"
-    )
+    elsewhere = ""
+    if set(first.machines) != set(last.machines):
+        elsewhere = ", on different machines"
     return (
         f"{metric.subject} is {extremes[0]} for {best} ({metric.told(first.mean)}) "
         f"and {extremes[1]} for {worst} ({metric.told(last.mean)}){elsewhere}."
     )
 
 
-def sample(cells: Sequence[TableRow], excluded: Mapping[str, str]) -> str:
+def sample(cells: Rows, excluded: Mapping[str, str]) -> str:
     """How many runs stand behind a chart, and which were left out and why."""
     sizes = sorted({cell.n for cell in cells})
     if not sizes:

@@ -38,17 +38,15 @@ RANKS = {"higher": 0, "lower": 0, "equivalent": 2}
 
 
 def worth(n: int, n_effective: float) -> str:
-    """` (n worth 1.9)` where runs are worth less than their number; empty elsewhere."""
-    return f" (n worth {n_effective:.1f})" if n_effective <= n - HARDLY_LESS else ""
+    """` (effective n 1.9)` where runs are worth less than their number; empty elsewhere."""
+    if n_effective > n - HARDLY_LESS:
+        return ""
+    return f" (effective n {n_effective:.1f})"
 
 
 def column(rows: pd.DataFrame, values: Iterable[Any]) -> "pd.Series[Any]":
     """Values of any type as a column beside these rows."""
-    return pd.Series(
-        list(values),
-        index=rows.index,
-        dtype=object,
-    )
+    return pd.Series(list(values), index=rows.index, dtype=object)
 
 
 def records(rows: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -85,11 +83,12 @@ class StudiedCampaign:
         cells = [cell for cell in cell_keys(self.data) if self.holds(*cell)]
         return {cell: cell_label(self.names, self.data, cell) for cell in cells}
 
-    @property
+    @cached_property
     def environments(self) -> list[str]:
-        """What readers call the environments, in the order of the matrix."""
+        """What readers call the environments: the baseline, then the others in the order of the matrix."""
         here = {environment for _, environment, _ in self.cells_here}
         keys = [key for key in self.data.axes[1] if key in here]
+        keys.sort(key=lambda key: key != self.data.baseline)
         return [self.names.environment(self.data.name, key) for key in keys]
 
     @property
@@ -111,12 +110,11 @@ class StudiedCampaign:
         rows = rows.sort_values("number", kind="stable").reset_index(drop=True)
         tips = []
         for row in records(rows):
-            findings = self.site.review.by_run.get(row["run"], ())
-            flags = ", ".join(sorted({finding.check for finding in findings}))
             tip = {"run": row["run"], "cell": row["cell"]}
             tip[metric.label] = metric.format(row["value"])
-            tip |= {"left out": row["excluded"], "flags": flags}
-            tips.append({name: text for name, text in tip.items() if text})
+            if row["excluded"]:
+                tip["left out"] = row["excluded"]
+            tips.append(tip)
         return rows.assign(tip=column(rows, tips))
 
     def cells(self, metric: Metric) -> pd.DataFrame:
@@ -126,12 +124,12 @@ class StudiedCampaign:
         mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
         tips = []
         for row in records(rows):
-            interval = "n too small"
-            if row["low"] is not None:
-                interval = between(row["low"], row["high"], metric.decimals)
             number, each = str(row["n"]), row["n_by_machine"]
             if len(each) > 1:
                 number += f" on {len(each)} machines ({', '.join(map(str, each))})"
+            interval = "n too small"
+            if row["low"] is not None:
+                interval = between(row["low"], row["high"], metric.decimals)
             tip = {"Cell": row["cell"], "n": number}
             tip[mean] = metric.format(row["value"], unit=False)
             tip["95 % interval"] = interval + worth(row["n"], row["n_effective"])
@@ -152,19 +150,21 @@ class StudiedCampaign:
                 if ends is None or row.ratio is None:
                     continue
                 low, value, high = (
-                    100 * (ratio - 1) for ratio in (ends[0], row.ratio, ends[1])
+                    100 * (end - 1) for end in (ends[0], row.ratio, ends[1])
                 )
-                keys = (row.model, row.candidate, row.workload)
                 told = {
+                    "model": row.model,
+                    "environment": row.candidate,
+                    "workload": row.workload,
                     "panel": metric.label,
                     "value": value,
                     "low": low,
                     "high": high,
+                    "verdict": row.verdict,
+                    "p_adjusted": row.p_adjusted,
+                    "place": (place, RANKS.get(row.verdict, 1), -abs(value)),
                 }
-                told |= {"verdict": row.verdict, "p_adjusted": row.p_adjusted}
-                told |= {"place": place, "rank": RANKS.get(row.verdict, 1)}
-                told |= {"size": -abs(value)}
-                found.append(dict(zip(KEYS, keys, strict=True)) | told)
+                found.append(told)
         if not found:
             return pd.DataFrame()
         rows = self.worded(pd.DataFrame(found))
@@ -173,14 +173,14 @@ class StudiedCampaign:
             parts = zip(mine["Model"], mine["Environment"], loads, strict=True)
             names = told_apart([(model, place, *load) for model, place, load in parts])
             rows.loc[mine.index, "name"] = names
-        return rows.sort_values(["place", "rank", "size"], ignore_index=True)
+        return rows.sort_values("place", ignore_index=True)
 
     def worded(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The rows in the order of the matrix, with `Model, Environment, Load`, the names of legends and rows, and
         `cell`, that of tables."""
         known = self.names.campaign(self.data.name).by_axis
         order = {cell: place for place, cell in enumerate(self.cells_here)}
-        places = pd.Series([order[cell] for cell in cells_of(rows)], rows.index)
+        places = column(rows, [order[cell] for cell in cells_of(rows)])
         rows = rows.loc[places.sort_values(kind="stable").index].reset_index(drop=True)
         for axis, name in zip(KEYS, WORDS, strict=True):
             rows[name] = [known[axis].get(key, key) for key in rows[axis]]
@@ -207,30 +207,16 @@ class StudiedCampaign:
             row for row in rows if self.holds(row.model, row.candidate, row.workload)
         ]
 
-    def compared_in_percent(self, metric: Metric) -> list[TableRow]:
-        """Those on a scale with a true zero."""
-        rows = self.compared(metric)
-        return [row for row in rows if row.difference_percent is not None]
-
     @cached_property
     def _runs(self) -> pd.DataFrame:
-        table = self.site.results.runs[
-            [
-                "run",
-                "campaign",
-                *KEYS,
-                "iteration",
-                "metric",
-                "value",
-                "excluded",
-                "counts",
-            ]
-        ]
+        columns = ["run", "campaign", *KEYS, "iteration", "metric", "value"]
+        table = self.site.results.runs[[*columns, "excluded", "counts"]]
         rows = self.worded(self.part(table[table["value"].notna()]))
         numbers = {run.run_id: place for place, run in enumerate(self.data.runs, 1)}
-        by_id = self.site.dataset.by_id
-        href = [run_address(by_id[run]) for run in rows["run"]]
-        return rows.assign(number=rows["run"].map(numbers), href=href)
+        addresses = {run.run_id: run_address(run) for run in self.data.runs}
+        return rows.assign(
+            number=rows["run"].map(numbers), href=rows["run"].map(addresses)
+        )
 
     @cached_property
     def _cells(self) -> pd.DataFrame:
@@ -244,13 +230,14 @@ class StudiedCampaign:
         """What the campaign varies in this part, each line with its name among those of its axis."""
         found: dict[sweeps.Line, str] = {}
         called = self.names.campaign(self.data.name)
-        here = [
-            line
-            for line in self.site.lines[self.data.name]
-            if any(self.holds(*cell) for _, cell in line.points)
-        ]
-        for mine in grouped(here, attrgetter("axis")).values():
-            found |= sweeps.names(mine, called)
+        by_axis = grouped(self.site.lines[self.data.name], attrgetter("axis"))
+        for lines in by_axis.values():
+            here = [
+                line
+                for line in lines
+                if any(self.holds(*cell) for _, cell in line.points)
+            ]
+            found |= sweeps.names(here, called)
         return found
 
     def flags(self, metric: Metric | None = None) -> tuple[Finding, ...]:

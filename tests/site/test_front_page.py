@@ -263,7 +263,7 @@ def test_a_wide_interval_says_why_it_is_wide() -> None:
         publication = published(*runs_of("m", values))
         (data,) = publication.campaigns
         (row,) = campaign_page.summary(publication, data, [METRICS[TPUT]])
-        assert ("n worth" in row["values"][0]["worth"]) is is_told
+        assert ("effective n" in row["values"][0]["worth"]) is is_told
 
 
 def test_what_docker_costs_is_what_the_interval_leaves_open() -> None:

@@ -62,10 +62,13 @@ def test_several_gpus_are_drawn_as_their_sum_and_the_axes_have_no_rows(
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(TWO_GPUS)
     trace = telemetry.trace(stored)
     assert trace is not None
-    assert trace.lines == {"GPU power": [(0, 300), (1, 310)], "CPU": [(0, 5), (1, 6)]}
+    assert trace.lines == {
+        "GPU power (W)": [(0, 300), (1, 310)],
+        "CPU (%)": [(0, 5), (1, 6)],
+    }
     power, *_ = json.loads(samples(stored, trace))["rows"]
-    assert power == {"panel": "GPU power", "x": [0, 1], "value": [300, 310]}
+    assert power == {"panel": "GPU power (W)", "x": [0, 1], "value": [300, 310]}
     figure = telemetry.figure(stored, trace)
-    assert figure.table.rows[0] == ["GPU power", "W", "300.0", "310.0"]
+    assert figure.table.rows[0] == ["GPU power (W)", "300.0", "310.0"]
     assert trace.key == figure.drawn_as
     assert ">GPU power (W)<" in draw("k", figure.chart).svg_wide

@@ -60,18 +60,18 @@ def comparison(
                 comparison("a", "equivalent", percent=0.1),
                 comparison("b", "equivalent", percent=-0.1),
             ],
-            "Output throughput is at most 1.1 % lower in container than natively for a and b "
-            "(measured −0.1 to +0.1 %; equivalent within ±1 % but for up to 26 % slow runs).",
+            "Output throughput is equal within ±1 % in container and natively for a and b "
+            "(measured −0.1 to +0.1 %, −1.1 to +1.1 %; up to 26 % slow runs would not show).",
         ),
         # What is open is told by the same interval: -0.6 to +1.4.
         (
             [comparison("a", "undecided", percent=0.4)],
-            "Output throughput is at most 0.6 % lower in container than natively for a (measured +0.4 %; undecided).",
+            "No clear effect of container on output throughput for a: +0.4 % (−0.6 to +1.4 %).",
         ),
         (
             [comparison(name, "confounded", percent=2.6) for name in "abc"],
-            "Output throughput differs by +2.6 % for all 3 models; "
-            "container and native ran in separate blocks of time, so time may explain it.",
+            "Output throughput differs by +2.6 % for all 3 models, but container and native ran in separate blocks "
+            "of time: the effect of container cannot be separated from drift over time.",
         ),
         (
             [
@@ -88,26 +88,27 @@ def comparison(
                 comparison("c", "higher"),
             ],
             "Output throughput is 5.0 % higher in container than natively for 2 of 3 configurations (+3.5 to +6.5 %). "
-            "Output throughput is at most 0.6 % lower in container than natively for a (w) "
-            "(measured +0.4 %; undecided).",
+            "No clear effect of container on output throughput for a (w): +0.4 % (−0.6 to +1.4 %).",
         ),
     ],
 )
-def test_an_effect_and_its_bound_come_before_the_verdict(
+def test_a_verdict_stands_beside_the_effect_and_its_bounds(
     compared: list[Any], words: str
 ) -> None:
     said = sentences.differences(KEYS, METRICS["output_throughput_tok_s"], compared)
     assert said.replace("\u00a0", " ").replace("\u202f", " ") == words
 
 
-def test_a_bound_is_on_the_side_that_costs_and_rounded_up() -> None:
-    """0.12 % and 2 units of 200: the interval ends at 1.12 %, which 1.1 would not bound."""
+def test_bounds_are_rounded_outwards() -> None:
+    """0.12 % and 2 units of 200: the interval ends at -0.88 and 1.12 %, which 1.1 would not bound."""
     row = comparison("a", "undecided", percent=0.12)
     said = sentences.differences(KEYS, METRICS["ttft_p95_ms"], [row])
-    assert "at most 1.2\u00a0% higher" in said
+    assert said.endswith("(−0.9 to +1.2\u00a0%).")
     row.equivalence_p = None
     said = sentences.differences(KEYS, METRICS["ttft_p95_ms"], [row])
-    assert "at most 1.7\u00a0% higher" in said  # no margin was asked for: 95 %, 3 units
+    assert said.endswith(
+        "(−1.4 to +1.7\u00a0%)."
+    )  # no margin was asked for: 95 %, 3 units
     row.ci95_difference = None
     said = sentences.differences(KEYS, METRICS["ttft_p95_ms"], [row])
     assert said.endswith("(too few runs for a bound).")
@@ -132,7 +133,7 @@ def test_environments_on_different_machines_are_not_called_blocks() -> None:
     found = unreviewed(a_dataset(torn))
     text = sentences.differences(KEYS, METRICS[TPUT], found.comparison_rows)
     assert (
-        "container and native ran on different machines, so the machine may explain it"
+        "container and native ran on different machines: the effect of container cannot be separated from that of the"
         in text
     )
 
@@ -149,7 +150,7 @@ def test_a_headline_counts_what_it_has_no_room_to_name() -> None:
     said = sentences.headline(KEYS, metric, compared).replace("\u00a0", " ")
     assert said == (
         "P95 time to first token, container against native: "
-        "+5.0 % measured (2 undecided, 1 equivalent within ±1 %, 1 higher, 1 confounded)."
+        "+5.0 % measured (2 not clear, 1 equal within ±1 %, 1 higher, 1 not separable from time or machine)."
     )
     assert len(said.split()) <= sentences.MOST_WORDS
 

@@ -21,7 +21,7 @@ from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.plan import is_path
 from sparkpub.review.checks.rules import columns
-from sparkpub.review.checks.view import View, in_words, is_planned
+from sparkpub.review.checks.view import View, in_words, listed
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import Floats
@@ -188,15 +188,11 @@ delay of a page that a client measured before it."""
 
 
 def _settings(run: Seen) -> object:
-    """What the engine said of its settings. What whoever published a run declared of his recipe, and no evidence shows,
-    is the environment itself, and no difference that comes on top."""
+    """What the engine said of its settings, in the record or, where that is older, in its log."""
     shown = {} if run.answer is None else run.answer.observed.settings
     said = shown | run.record.observed.settings
     return {
-        name: value
-        for name, value in said.items()
-        if not _OWN_TO_A_RUN.fullmatch(name)
-        and (is_planned(run.record) or name in shown)
+        name: value for name, value in said.items() if not _OWN_TO_A_RUN.fullmatch(name)
     }
 
 
@@ -411,8 +407,11 @@ def _told(
     for place, name, sides in cases:
         values = sorted(set().union(*sides.values()))
         if check == UNEQUAL or what == "machine":
-            values = [f"{few(sorted(has))} ({side})" for side, has in sides.items()]
-        line = few(values)
+            values = [
+                f"{listed(sorted(has), 'values')} ({side})"
+                for side, has in sides.items()
+            ]
+        line = listed(values, "values")
         lines[line if name == what else f"{name} {line}"] = None
         cells |= {place[side][0].record.cell: None for side in sides}
     if not cases:
@@ -428,13 +427,6 @@ def _told(
     yield view.finding(
         check, severity, text, cells=cells, runs=runs, what=what, values=[*lines]
     )
-
-
-def few(values: Sequence[str]) -> str:
-    """Up to four values, else the first and the last of them."""
-    if len(values) > 4:
-        return f"{values[0]} to {values[-1]} ({len(values)} values)"
-    return " and ".join(values)
 
 
 CHECKS = (

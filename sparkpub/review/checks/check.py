@@ -98,7 +98,7 @@ class Check:
             yield from view.tell(
                 self.name,
                 one.severity,
-                f"{{}} {one.happened}",
+                one.happened,
                 cases,
                 remedy=one.remedy,
                 metrics=[one.metric] if one.metric else (),

@@ -128,6 +128,8 @@ def restated(view: View) -> list[Restated]:
     the model are two."""
     found = []
     for workload, rows in view.results_table.groupby("workload", observed=True):
+        if rows["run"].nunique() < RESTATED_RUNS:
+            continue
         by_run = rows.set_index(["model", "environment", "run", "metric"])["value"]
         values = by_run.unstack().reindex(columns=list(view.results))
         changes = values.groupby(level=["model", "environment"], observed=True).diff()
@@ -240,7 +242,7 @@ def outlier(view: View) -> Iterator[Finding]:
         yield from view.tell(
             "outlier",
             severity_of(view, names),
-            "{} stood apart from the others",
+            "stood apart from the others",
             [(run, "; ".join(said[run.run_id].values())) for run in runs],
             metrics=names,
         )
@@ -463,7 +465,7 @@ def repetitions(view: View) -> Iterator[Finding]:
     """Runs whose repetitions lie so far apart that their mean says nothing."""
     found = {run: apart_inside(run.record) for run in view.happened}
     cases = [(run, "; ".join(names.values())) for run, names in found.items() if names]
-    text = "{} had repetitions too far apart for a mean, which are not ranked"
+    text = "had repetitions too far apart for a mean, which are not ranked"
     names = list(chain(*found.values()))
     yield from view.tell("repetitions", "warning", text, cases, metrics=names)
 

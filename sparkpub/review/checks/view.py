@@ -174,24 +174,21 @@ class View:
         self,
         check: str,
         severity: Severity,
-        text: str,
+        happened: str,
         cases: Sequence[Case],
         **about: Any,
     ) -> Iterator[Finding]:
-        """One finding on some runs, with what is wrong with each as evidence, or none. `{}` in the text stands for them
-        in words, and what is wrong with the first in particular follows it:
-        `Iteration 4 of a/b/c started hot: 51 °C.`
-        """
+        """One finding on some runs, of what they did or had, with what is wrong with each as evidence, or none. What is
+        wrong with the first in particular follows: `Iteration 4 of a/b/c started hot: 51 °C.`"""
         if not cases:
             return
-        (first, detail), several = cases[0], len(cases) > 1
-        runs = [run for run, _ in cases]
+        runs, details = zip(*cases, strict=True)
         cells = list(dict.fromkeys(run.record.cell for run in runs))
-        said = text.replace("{}", self.where(runs), 1)
-        if detail:
+        said = f"{self.where(runs)} {happened}"
+        if details[0]:
             about["details"] = {run.run_id: detail for run, detail in cases}
-            example = f". For example {self.where([first])}" if several else ""
-            said += f"{example}: {detail}"
+            example = f". For example {self.where(runs[:1])}" if len(runs) > 1 else ""
+            said += f"{example}: {details[0]}"
         if len(runs) == len(self.runs) and len(cells) > 1:
             cells = []
         message = f"{said[:1].upper()}{said[1:]}."

@@ -1,7 +1,10 @@
 """The figures of a campaign's metrics: a question to its tables, a shape, a sentence, a table."""
 
 from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sparkpub.record.metrics import Metric
@@ -12,12 +15,14 @@ from sparkpub.review.sweeps import Axis
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures import said, shapes
-from sparkpub.site.figures.figure import Entry, Figure, Table, Value, chart, table_of
+from sparkpub.site.figures.figure import Entry, Figure, Table, chart, table_of
 from sparkpub.site.figures.theme import axis_title, metric_title
 from sparkpub.site.study import KEYS, StudiedCampaign, cells_of, column, records
 
 MOST_ROWS, MOST_PANELS, LEAST_ROWS = 24, 8, 4
 """Rows of a chart in all its panels, about a screen; its panels; and the rows of one that many others stand beside."""
+LONGEST_NAME, LINE_PIXELS, FARTHEST = 30, 14, 42
+"""Letters of a name that stands at the end of its line, the height of a line of text, and how far a name may move."""
 MOST_LINES = 6
 """So many lines are told apart by colour and shape; further ones are in the table."""
 FEWEST_STEPS = 6
@@ -27,44 +32,47 @@ MOST_BEYOND = 1.3
 DIFFERENCE = "Difference in % of the baseline"
 WHISKER = 1.5
 """A box's lines reach to the last run within so many times the distance of its quartiles (Tukey 1977)."""
+Format = Callable[[float], str]
+
+
+# ---- A row for each cell ---------------------------------------------------------------------------------------------
 
 
 def every_run(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory`: every run of a metric, the mean of each cell and its interval."""
     table = _table_of_cells(campaign, metric)
-    return _dots(campaign, metric, campaign.cells(metric), table)
+    return _with_runs(campaign, metric, campaign.cells(metric), table)
 
 
 def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends of its whiskers."""
-    runs = campaign.runs(metric)
-    by_cell = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
-    cells = campaign.worded(by_cell.describe().reset_index())
-    quartiles = {"25%": "low", "50%": "value", "75%": "high"}
-    cells = cells.rename(columns=quartiles)
-    if cells["count"].max() > 1:  # one run has no quartiles
-        cells = cells[cells["count"] > 1]
-    inside = runs[runs["counts"]].merge(cells[[*KEYS, "low", "high"]], on=KEYS)
-    reach = WHISKER * (inside["high"] - inside["low"])
-    is_near = inside["value"].between(inside["low"] - reach, inside["high"] + reach)
-    whiskers = inside[is_near].groupby(KEYS, sort=False)["value"]
-    ends = whiskers.agg(least="min", most="max").reset_index()
-    cells = cells.merge(ends, on=KEYS)
-    shown = ("least", "low", "value", "high", "most")
-    told = [
-        [row["cell"], f"{row['count']:g}"]
-        + [metric.format(row[end], unit=False) for end in shown]
-        for row in records(cells)
-    ]
-    median = axis_title("Median", metric.unit)
-    heads = ("Lower end", "Lower quartile", median, "Upper quartile", "Upper end")
-    note = (
-        f" Boxes are quartiles, lines the ends within {WHISKER} times their distance."
+    by_cell = _counted_by_cell(campaign.runs(metric))
+    cells = campaign.worded(by_cell.apply(_box).unstack().reset_index())
+    if cells["n"].max() > 1:  # one run has no quartiles
+        cells = cells[cells["n"] > 1]
+    heads = {
+        "least": "Lower end",
+        "low": "Lower quartile",
+        "value": axis_title("Median", metric.unit),
+        "high": "Upper quartile",
+        "most": "Upper end",
+    }
+    table = _table_of_ends(cells, heads, lambda end: metric.format(end, unit=False))
+    note = f"Boxes are quartiles, lines the ends within {WHISKER} times their distance."
+    return _with_runs(campaign, metric, cells, table, note)
+
+
+def _box(values: "pd.Series[float]") -> "pd.Series[float]":
+    low, middle, high = values.quantile([0.25, 0.5, 0.75])
+    reach = WHISKER * (high - low)
+    inside = values[values.between(low - reach, high + reach)]
+    ends = {"least": inside.min(), "most": inside.max()}
+    return pd.Series(
+        {"n": len(values), "low": low, "value": middle, "high": high} | ends
     )
-    return _dots(campaign, metric, cells, Table(("Cell", "n", *heads), told), note)
 
 
-def _dots(
+def _with_runs(
     campaign: StudiedCampaign,
     metric: Metric,
     cells: pd.DataFrame,
@@ -75,16 +83,12 @@ def _dots(
     runs = campaign.runs(metric).assign(kind="run")
     rows = pd.concat([cells.assign(kind="mean", first=_first(metric, cells)), runs])
     rows, groups, more = placed(campaign, rows)
+    title = metric_title(metric)
     return Figure(
         says=_headline(campaign, metric),
-        chart=chart(
-            shapes.dots,
-            _with_room(metric, rows),
-            title=metric_title(metric),
-            groups=groups,
-        ),
+        chart=chart(shapes.dots, _with_room(metric, rows), title=title, groups=groups),
         table=table,
-        sample=_sample(campaign, metric, note + more),
+        sample=_sample(campaign, metric, note, more),
     )
 
 
@@ -95,28 +99,20 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """
     sides = ["model", "workload"]
     pairs = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
-    compared = sorted({(row.model, row.workload) for row in pairs})
-    runs = campaign.runs(metric).merge(pd.DataFrame(compared, columns=sides))
+    compared = pd.DataFrame([(row.model, row.workload) for row in pairs], columns=sides)
+    runs = campaign.runs(metric).merge(compared.drop_duplicates())
     is_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
     means = runs[is_baseline].groupby(sides)["value"].mean().rename("base")
-    runs = runs.join(
-        means,
-        on=sides,
-        how="inner",
-    ).assign(kind="run")
+    runs = runs.join(means, on=sides, how="inner").assign(kind="run")
     runs["first"] = _first(metric, runs)
     runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
     for tip, share in zip(runs["tip"], runs["value"], strict=True):
         tip["% from the baseline's mean"] = percent(share, 2)
     margin = campaign.data.margin_percent
     rows, groups, more = placed(campaign, runs)
-    by_cell = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
-    cells = by_cell.agg(["size", "min", "mean", "max"]).reset_index()
-    told = [
-        [row["cell"], str(row["size"])]
-        + [percent(row[end], 2) for end in ("min", "mean", "max")]
-        for row in records(campaign.worded(cells))
-    ]
+    ends = {"min": "Least", "mean": "Mean", "max": "Most"}
+    by_cell = _counted_by_cell(runs).agg(["size", *ends]).reset_index()
+    cells = campaign.worded(by_cell.rename(columns={"size": "n"}))
     return Figure(
         says=said.farthest(runs, campaign.baseline),
         chart=chart(
@@ -126,9 +122,17 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
             groups=groups,
             band=margin,
         ),
-        table=Table(("Cell", "n", "Least", "Mean", "Most"), told),
-        sample=_sample(campaign, metric, f" The band is ±{margin:g} %.{more}", runs),
+        table=_table_of_ends(cells, ends, lambda end: percent(end, 2)),
+        sample=_sample(
+            campaign, metric, f"The band is ±{margin:g} %.", more, only=runs
+        ),
     )
+
+
+def compared_in_percent(campaign: StudiedCampaign, metric: Metric) -> list[TableRow]:
+    """The comparisons of a metric on a scale with a true zero."""
+    rows = campaign.compared(metric)
+    return [row for row in rows if row.difference_percent is not None]
 
 
 def bars(campaign: StudiedCampaign, metric: Metric) -> Figure:
@@ -137,15 +141,17 @@ def bars(campaign: StudiedCampaign, metric: Metric) -> Figure:
     means, top = cells["value"], None
     if means.min() >= 0 and means.max() > 0:
         top = min(cells[["value", "high"]].max().max(), MOST_BEYOND * means.max())
-    rows, groups, note = placed(campaign, cells.assign(first=_first(metric, cells)))
+    rows, groups, more = placed(campaign, cells.assign(first=_first(metric, cells)))
+    title = metric_title(metric)
     return Figure(
         says=sentences.means(campaign.names, metric, campaign.statistics(metric)),
-        chart=chart(
-            shapes.bars, rows, title=metric_title(metric), groups=groups, top=top
-        ),
+        chart=chart(shapes.bars, rows, title=title, groups=groups, top=top),
         table=_table_of_cells(campaign, metric),
-        sample=_sample(campaign, metric, note),
+        sample=_sample(campaign, metric, more),
     )
+
+
+# ---- Differences, sweeps, order --------------------------------------------------------------------------------------
 
 
 def comparison(campaign: StudiedCampaign) -> Figure:
@@ -167,22 +173,15 @@ def comparison(campaign: StudiedCampaign) -> Figure:
         )
     by_panel = rows.assign(tip=column(rows, told)).groupby("panel", sort=False)
     drawn = by_panel.head(_room(by_panel.ngroups))
-    note = (
-        f"Lines are the intervals that decide, at 90 % for equivalent and undecided, else at 95 %; the band is "
-        f"±{margin:g} %. Verdicts are corrected for the number of comparisons (Holm)."
-    )
-    if len(drawn) < len(rows):
-        note += f" {len(drawn)} of {len(rows)} are drawn, the largest differences first; the table has all."
     return Figure(
         says=said.verdicts(rows, campaign.baseline, margin),
-        chart=chart(
-            shapes.forest,
-            drawn,
-            title=DIFFERENCE,
-            band=margin,
-        ),
+        chart=chart(shapes.forest, drawn, title=DIFFERENCE, band=margin),
         table=table_of(told),
-        sample=note,
+        sample=_joined(
+            "Lines are the intervals that decide, at 90 % for equivalent and undecided, else at 95 %; the band is "
+            f"±{margin:g} %. Verdicts are corrected for the number of comparisons (Holm).",
+            drawn_of(len(drawn), len(rows), "the largest differences first"),
+        ),
     )
 
 
@@ -207,21 +206,18 @@ def along(campaign: StudiedCampaign, metric: Metric, axis: Axis) -> Figure:
     places = pd.DataFrame(points, columns=[*KEYS, "x", "line", "group"])
     means = places.merge(campaign.cells(metric), on=KEYS).assign(kind="mean")
     runs = campaign.runs(metric).merge(places, on=KEYS).assign(kind="run")
-    first, note = found[0], ""
+    first = found[0]
     told = []
     for row in records(means):
         told.append({"Line": row["line"], first.line.title: f"{row['x']:,g}"})
         told[-1] |= {name: text for name, text in row["tip"].items() if name != "Cell"}
-    if first.line.held and len(alike) == 1:
-        note = f" All with {first.line.held}."
-    if len(found) > MOST_LINES:
-        note += f" {MOST_LINES} of {len(found)} lines are drawn, the best of one load; the table has all."
     rows = pd.concat([means, runs]).dropna(subset="group")
+    shared = first.line.held if len(alike) == 1 else ""
     return Figure(
         says=said.growing(metric, found),
         chart=chart(
             shapes.lines,
-            _with_room(metric, rows),
+            named_at_ends(_with_room(metric, rows)),
             across=first.line.title,
             up=metric_title(metric),
             groups=list(groups.values()),
@@ -230,7 +226,13 @@ def along(campaign: StudiedCampaign, metric: Metric, axis: Axis) -> Figure:
             knee=first.knee if len(found) == 1 else None,
         ),
         table=table_of(told),
-        sample=_sample(campaign, metric, note, places),
+        sample=_sample(
+            campaign,
+            metric,
+            f"All with {shared}." if shared else "",
+            drawn_of(len(best), len(found), "the best of one load", "lines"),
+            only=places,
+        ),
     )
 
 
@@ -243,9 +245,8 @@ def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
     half = cells["trend_slope"] * (cells["n"] - 1) / 2
     begin = cells.assign(x=cells["runs"].str[0].map(places), value=cells["p50"] - half)
     end = cells.assign(x=cells["runs"].str[-1].map(places), value=cells["p50"] + half)
-    ends = pd.concat([begin, end]).assign(kind="mean")
-    rows = pd.concat([ends, runs.assign(kind="run", x=runs["number"])])
-    groups = list(dict.fromkeys(rows["cell"]))
+    runs = runs.assign(kind="run", x=runs["number"])
+    rows = pd.concat([begin.assign(kind="mean"), end.assign(kind="mean"), runs])
     return Figure(
         says=said.drift(campaign, metric) or _headline(campaign, metric),
         chart=chart(
@@ -253,7 +254,7 @@ def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
             _with_room(metric, rows.assign(group=rows["cell"])),
             across="Run order in the campaign",
             up=metric_title(metric),
-            groups=groups,
+            groups=list(dict.fromkeys(rows["cell"])),
             legend="Cell",
         ),
         table=_table_of_cells(campaign, metric),
@@ -271,16 +272,11 @@ def against(campaign: StudiedCampaign, up: Metric, across: Metric) -> Figure:
     """`kv-cache-against-peak-memory`: two metrics of the same runs."""
     others = campaign.runs(across).rename(columns={"value": "x"})[["run", "x"]]
     runs = campaign.runs(up).merge(others, on="run").assign(kind="run")
-    told: list[dict[str, Value]] = []
+    told = []
     for row in records(runs):
         row["tip"][across.label] = across.format(row["x"])
-        told.append(
-            {
-                "Run": Entry(row["run"], row["href"]),
-                across.label: across.format(row["x"]),
-                up.label: up.format(row["value"]),
-            }
-        )
+        both = {each.label: row["tip"][each.label] for each in (across, up)}
+        told.append({"Run": Entry(row["run"], row["href"]), **both})
     says = f"{up.subject} and {across.within_sentence} of {counted(len(runs), 'run')}."
     if across.name in up.derived_from or up.name in across.derived_from:
         says += " One metric is computed from the other, so this is no independent evidence."
@@ -310,19 +306,24 @@ def _first(metric: Metric, rows: pd.DataFrame) -> "pd.Series[float]":
 def placed(
     campaign: StudiedCampaign, rows: pd.DataFrame, *, beside: bool = True
 ) -> tuple[pd.DataFrame, list[str], str]:
-    """Rows in their places: a `panel` for each load and in it a row by `name`, that with the least of `first` first, as
-    far as there is room; the environments that share the row of a model as `group`; and a note of what there is no room
-    for. Environments that are not to stand `beside` each other have a row each.
+    """Rows in their places: a `panel` for each load and in it a row by `name`, as far as there is room; the
+    environments that share the row of a model as `group`; and a note of what there is no room for.
+
+    The row with the least of `first` comes first; of environments that are compared, the baseline in every panel.
+    Environments that are not to stand `beside` each other have a row each.
     """
     rows = rows.assign(panel=rows["Load"], name=rows["Model"])
-    groups = []
-    if rows["Environment"].nunique() > 1:
+    environments = [
+        name for name in campaign.environments if name in set(rows["Environment"])
+    ]
+    groups: list[str] = []
+    if len(environments) > 1:
         if rows["Model"].nunique() == 1:
             rows["name"] = rows["Environment"]
+            if len(campaign.differences):
+                rows["first"] = rows["name"].map(environments.index)
         elif beside:
-            rows["group"] = rows["Environment"]
-            used = set(rows["group"])
-            groups = [name for name in campaign.environments if name in used]
+            rows["group"], groups = rows["Environment"], environments
         else:
             rows["name"] = rows["Model"] + ", " + rows["Environment"]
     rows["first"] = rows.groupby(["panel", "name"])["first"].transform("min")
@@ -331,19 +332,49 @@ def placed(
     names = rows.drop_duplicates(["panel", "name"])
     panels = list(dict.fromkeys(names["panel"]))[:MOST_PANELS]
     by_panel = names[names["panel"].isin(panels)].groupby("panel", sort=False)
-    has_room = by_panel.head(_room(len(panels)))[["panel", "name"]]
-    shown, note = rows.merge(has_room), ""
+    shown = rows.merge(by_panel.head(_room(len(panels)))[["panel", "name"]])
     number, of = (len(each.drop_duplicates(KEYS)) for each in (shown, rows))
-    if number < of:
-        note = f" {number} of {of} cells are drawn, the first of each panel; the table has all."
     if len(panels) < 2:
         shown = shown.drop(columns="panel")
-    return shown, groups, note
+    return shown, groups, drawn_of(number, of, "the first of each panel", "cells")
 
 
 def _room(panels: int) -> int:
     """How many rows each of so many panels may have."""
     return max(MOST_ROWS // max(panels, 1), LEAST_ROWS)
+
+
+def drawn_of(number: int, of: int, which: str, noun: str = "") -> str:
+    """`24 of 200 cells are drawn, the first of each panel; the table has all.`; empty where all are drawn."""
+    if number == of:
+        return ""
+    what = " ".join(filter(None, [f"{number} of {of}", noun]))
+    return f"{what} are drawn, {which}; the table has all."
+
+
+def named_at_ends(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of lines, and behind them the last point of each with the name of its line, where names are short
+    enough and lines end far enough apart; `dy` is how far a name has to move so that no two overlap."""
+    means = rows[rows["kind"] == "mean"].sort_values("x")
+    longest = means["group"].str.len().max()
+    if means["group"].nunique() < 2 or longest > LONGEST_NAME:
+        return rows
+    panels = means.groupby("panel") if "panel" in means else [("", means)]
+    found = [rows]
+    height = shapes.LINES_HEIGHT if "panel" in means else shapes.HEIGHT
+    for _, mine in panels:
+        ends = mine.drop_duplicates("group", keep="last")
+        ends = ends.sort_values("value", ascending=False)
+        pixels = height * (1 - ends["value"].to_numpy() / mine["value"].max())
+        steps = LINE_PIXELS * np.arange(len(ends))
+        places = np.maximum.accumulate(pixels - steps) + steps
+        places -= max(places[-1] - height, 0)
+        if np.abs(places - pixels).max() > FARTHEST:  # lines that end together
+            return rows
+        if "label" in ends:  # a number stands above the point
+            places += LINE_PIXELS // 2
+        found.append(ends.assign(kind="end", label=ends["group"], dy=places - pixels))
+    return pd.concat(found)
 
 
 def _with_room(
@@ -376,19 +407,40 @@ def _headline(campaign: StudiedCampaign, metric: Metric) -> str:
 def _sample(
     campaign: StudiedCampaign,
     metric: Metric,
-    note: str = "",
+    *notes: str,
     only: pd.DataFrame | None = None,
 ) -> str:
     """How many runs stand behind the figures (of these cells only), what is left out, and what prompts they had."""
     cells = set(campaign.cells_here if only is None else cells_of(only))
     statistics = [row for row in campaign.statistics(metric) if row.cell in cells]
-    reasons = {
-        row["run"]: row["excluded"]
-        for row in records(campaign.runs(metric))
-        if row["excluded"] and tuple(row[key] for key in KEYS) in cells
-    }
+    runs = campaign.runs(metric)
+    is_here = column(runs, [cell in cells for cell in cells_of(runs)]).astype(bool)
+    left_out = runs[~runs["counts"] & is_here]
+    reasons = dict(zip(left_out["run"], left_out["excluded"], strict=True))
     about = sentences.about_prompts(metric, campaign.records)
-    return f"{sentences.sample(statistics, reasons)}{note} {about}".strip()
+    return _joined(sentences.sample(statistics, reasons), *notes, about)
+
+
+def _joined(*said: str) -> str:
+    return " ".join(filter(None, said))
+
+
+def _counted_by_cell(runs: pd.DataFrame) -> Any:
+    """The values of each cell's runs that count."""
+    return runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
+
+
+def _table_of_ends(
+    cells: pd.DataFrame, heads: Mapping[str, str], form: Format
+) -> Table:
+    """Cells with some of their columns, under these heads."""
+    return table_of(
+        [
+            {"Cell": row["cell"], "n": f"{row['n']:g}"}
+            | {head: form(row[name]) for name, head in heads.items()}
+            for row in records(cells)
+        ]
+    )
 
 
 def _table_of_cells(campaign: StudiedCampaign, metric: Metric) -> Table:

@@ -15,7 +15,6 @@ from contextlib import ExitStack
 from dataclasses import astuple, dataclass
 from functools import partial
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -37,7 +36,7 @@ from sparkpub.site.figures.shapes import Row, Spec
 from sparkpub.site.figures.svg import tidy
 
 POOL_FROM = 24
-"""Charts to draw from which on other processes pay for their start."""
+"""Charts that other processes are given at once."""
 _CORES = len(os.sched_getaffinity(0))
 _SOURCES = Path(__file__).parent
 """Where the code is that decides a drawing."""
@@ -127,8 +126,8 @@ def _printed(part: Any) -> Any:
 class Drawings(ExitStack):
     """Draws charts while their pages are still being made.
 
-    What the cache holds is there at once. The first `POOL_FROM` others wait for the end, in case they are all; from
-    then on other processes draw.
+    What the cache holds is there at once. Other processes draw whenever `POOL_FROM` have come together; fewer do not
+    pay for their start, and wait for the end.
 
         with Drawings(cache) as drawings:
             drawings.want(key, chart)  # as often as there are charts
@@ -145,8 +144,6 @@ class Drawings(ExitStack):
         self._waiting: list[tuple[str, Chart]] = []
         self._sent: list[Future[Drawn]] = []
         self._pool: ProcessPoolExecutor | None = None
-        if kept.empty:
-            self._start()  # with nothing known there will be work, and starting takes a second
 
     def want(self, key: str, chart: Chart) -> None:
         """Have a chart drawn. Those of one key are one chart."""
@@ -159,26 +156,25 @@ class Drawings(ExitStack):
             self._found[key] = Drawn(*from_json(entry))
             return
         self._waiting.append((key, chart))
-        if self._pool is None and len(self._waiting) >= POOL_FROM:
-            self._start()
-        if self._pool is not None:
-            self._sent += [self._pool.submit(draw, *job) for job in self._waiting]
-            self._waiting = []
+        if len(self._waiting) == POOL_FROM and _CORES > 1:
+            self._send()
 
     def finished(self) -> Mapping[str, Drawn]:
         """Key to drawing, of every chart wanted. Raises SiteError naming one that cannot be drawn."""
-        here = (draw(*job) for job in self._waiting)
-        for drawn in chain(here, (future.result() for future in self._sent)):
+        here = [draw(*job) for job in self._waiting]
+        for drawn in [*here, *(future.result() for future in self._sent)]:
             self._cache.put(self._names[drawn.key], to_json(astuple(drawn)))
             self._found[drawn.key] = drawn
         return self._found
 
-    def _start(self) -> None:
-        if _CORES > 1:
+    def _send(self) -> None:
+        if self._pool is None:
             # A forked process hangs once V8 has started in its parent, so processes are spawned.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(_CORES, mp_context=context)
             self.callback(self._pool.shutdown, cancel_futures=True)
+        self._sent += [self._pool.submit(draw, *job) for job in self._waiting]
+        self._waiting = []
 
 
 def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:

@@ -7,7 +7,6 @@ from functools import partial
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
 from sparkpub.site.figures import shapes
-from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.shapes import Rows, Spec
@@ -61,49 +60,36 @@ def draw(
 
     A row is a run of the explorer's table: `run, campaign, environment, state, start_temp, flags, href`, metrics.
     """
-    called = f"{json.dumps(list(names.values()))}[indexof({json.dumps(list(names))}, datum.environment)]"
-    scale = alt.Scale(
-        zero=False,
-        nice=False,
-        padding=12,
-    )
     told = {
-        "run": "run",
-        "vx": "across",
-        "vy": "up",
-        "campaign": "campaign",
-        "start_temp": "°C at start",
-        "state": "in the figures",
-        "flags": "flags",
+        "run": "datum.run",
+        "across": "datum.x",
+        "up": "datum.value",
+        "campaign": "datum.campaign",
+        "°C at start": "datum.start_temp",
+        "in the figures": "datum.state",
+        "flags": "datum.flags",
     }
-    points = (
-        shapes.layer()
-        .transform_calculate(
-            vx="datum[xfield]",
-            vy="datum[yfield]",
-            group=called,
-        )
-        .transform_filter("isValid(datum.vx) && isValid(datum.vy)")
-        .transform_filter(f"indexof(datum.flags, {json.dumps(DOUBTED)}) < 0")
-    )
-    marks = shapes.points_of(
-        points, list(dict.fromkeys(names.values())), "Environment"
-    ).encode(
-        x=alt.X(
-            "vx:Q",
-            title=None,
-            scale=scale,
-        ),
-        y=alt.Y(
-            "vy:Q",
-            title=None,
-            scale=scale,
-        ),
-        opacity=alt.value(0.9),
-        tooltip=[
-            alt.Tooltip(f"{field}:N", title=title) for field, title in told.items()
+    tip = ", ".join(f"{json.dumps(head)}: {field}" for head, field in told.items())
+    given = {
+        "kind": "'run'",
+        "x": "datum[xfield]",
+        "value": "datum[yfield]",
+        "group": f"{json.dumps(dict(names))}[datum.environment]",
+    }
+    found = [
+        "isValid(datum.x) && isValid(datum.value)",
+        f"indexof(datum.flags, {json.dumps(DOUBTED)}) < 0",
+    ]
+    groups = list(dict.fromkeys(names.values()))
+    points = shapes.points((), across="", up="", groups=groups, narrow=narrow)
+    return points | {
+        "params": [
+            {"name": "xfield", "value": across},
+            {"name": "yfield", "value": up},
         ],
-        href=alt.Href("href:N"),
-    )
-    fields = [{"name": "xfield", "value": across}, {"name": "yfield", "value": up}]
-    return shapes.one([marks], narrow, 300) | {"params": fields}
+        "transform": [
+            *({"calculate": text, "as": name} for name, text in given.items()),
+            {"calculate": f"{{{tip}}}", "as": "tip"},
+            *({"filter": text} for text in found),
+        ],
+    }

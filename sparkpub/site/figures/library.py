@@ -12,7 +12,7 @@ Figures of models and of the whole site are asked for by their pages.
 """
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
@@ -38,73 +38,66 @@ ENDINGS = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES} | {
 
 
 class Offer(NamedTuple):
-    """A figure that can be made of a campaign or a part of it: nothing is worked out for its title."""
+    """A figure that can be made of a campaign, or of a part of it that has some of what the figure `needs`."""
 
     title: str
-    make: Callable[[StudiedCampaign], Figure]
+    make: Callable[..., Figure]
+    needs: Callable[..., Sized]
     metric: Metric | None = None
     """Whose findings it shows; those of all metrics where it is of several."""
 
+    def of(self, metric: Metric) -> "Offer":
+        """The same of one metric."""
+        return Offer(
+            title=metric.label + self.title,
+            make=partial(self.make, metric=metric),
+            needs=partial(self.needs, metric=metric),
+            metric=metric,
+        )
 
-OF_METRIC = (
-    ("", ": every run", metrics.every_run, StudiedCampaign.statistics),
-    ("-box", ": how runs spread", metrics.box, StudiedCampaign.statistics),
-    ("-bars", ": means", metrics.bars, StudiedCampaign.statistics),
-    ("-order", " in run order", metrics.in_order, metrics.trends),
-    (
-        "-relative",
-        ": every run against {}",
-        metrics.relative,
-        StudiedCampaign.compared_in_percent,
+
+OF_METRIC = {
+    "": Offer(": every run", metrics.every_run, StudiedCampaign.statistics),
+    "-box": Offer(": how runs spread", metrics.box, StudiedCampaign.statistics),
+    "-bars": Offer(": means", metrics.bars, StudiedCampaign.statistics),
+    "-order": Offer(" in run order", metrics.in_order, metrics.trends),
+    "-relative": Offer(
+        ": every run against {}", metrics.relative, metrics.compared_in_percent
     ),
-)
-"""The figures of a metric: the end of its name and of its title (with the baseline), its maker, and what it needs some
-of."""
-OF_CAMPAIGN = (
-    (
-        "pareto-front",
+}
+"""The figures of a metric, by the end of their names; in titles `{}` is the baseline."""
+OF_CAMPAIGN = {
+    "pareto-front": Offer(
         "Throughput of the machine against the speed of each user",
         speeds.users,
         speeds.users_of,
     ),
-    (
-        "capacity",
+    "capacity": Offer(
         "Capacity: requests per second within limits of the time to first token and per output token",
         others.capacity,
         others.capacities,
     ),
-    (
-        "memory-bandwidth",
+    "memory-bandwidth": Offer(
         "One user: tokens per second against the weights read for each",
         others.bandwidth,
         others.bandwidths,
     ),
-    (
-        "comparison",
+    "comparison": Offer(
         "Difference from {}, metric by metric",
         metrics.comparison,
         attrgetter("differences"),
     ),
-    (
-        "effect-per-machine",
-        "Difference from {} on each machine",
-        others.per_machine,
-        others.effects,
+    "effect-per-machine": Offer(
+        "Difference from {} on each machine", others.per_machine, others.effects
     ),
-    (
-        "coverage",
-        "Planned and completed runs",
-        others.coverage,
-        attrgetter("cells_here"),
+    "coverage": Offer(
+        "Planned and completed runs", others.coverage, attrgetter("cells_here")
     ),
-    (
-        "gpu-utilisation",
-        "GPU utilisation over time",
-        others.utilisation,
-        others.busy_runs,
+    "gpu-utilisation": Offer(
+        "GPU utilisation over time", others.utilisation, others.busy_runs
     ),
-)
-"""The figures that are not of one metric: name, title, maker, and what each needs some of."""
+}
+"""The figures that are not of one metric."""
 
 
 class Library:
@@ -124,10 +117,19 @@ class Library:
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
-        self.makers = cache(self._makers)
-        """Name to offer of every figure of the campaign of a name, or of a part of it."""
+        self._offers = cache(self._offers_of)
         self.campaign = cache(self._campaign)
         """The tables of a campaign by its name, or of a part of it: a `model`, an `environment` or a `workload`."""
+
+    def makers(self, campaign: str) -> Mapping[str, Offer]:
+        """Name to offer of every figure that a campaign has."""
+        whole = self.campaign(campaign)
+        baseline = runs_of(whole.baseline)
+        return {
+            name: offer._replace(title=offer.title.format(baseline))
+            for name, offer in self._offers(campaign).items()
+            if len(offer.needs(whole))
+        }
 
     def place(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
@@ -140,22 +142,26 @@ class Library:
         self, campaign: CampaignData, names: Iterable[str], **part: str
     ) -> list[str]:
         """Placeholders of those of these figures that the campaign has, or the part of it."""
-        known = self.makers(campaign.name, **part)
+        cut, offers = self.campaign(campaign.name, **part), self._offers(campaign.name)
         return [
-            self.place(name, campaign.name, **part) for name in names if name in known
+            self.place(name, campaign.name, **part)
+            for name in names
+            if name in offers and len(offers[name].needs(cut))
         ]
 
     def add(self, figure: Figure) -> str:
         """The placeholder of a figure made elsewhere."""
         if figure.key not in self.wanted:
             self.wanted[figure.key] = figure
-            if self._drawings is not None:
-                self._drawings.want(figure.key, figure.chart)
+            self._draw(figure.key, figure.chart)
         return placeholder(figure.key)
 
     def add_later(self, key: str, chart: Chart) -> None:
         """Have drawn what is put into its pages as these are written."""
         self.later[key] = chart
+        self._draw(key, chart)
+
+    def _draw(self, key: str, chart: Chart) -> None:
         if self._drawings is not None:
             self._drawings.want(key, chart)
 
@@ -174,13 +180,11 @@ class Library:
         if key in self.wanted:
             return self.wanted[key]
         flags = cut.flags(offer.metric)
-        return replace(offer.make(cut), key=key, title=offer.title, flags=flags)
+        title = offer.title.format(runs_of(cut.baseline))
+        return replace(offer.make(cut), key=key, title=title, flags=flags)
 
     def _asked(
-        self,
-        name: str,
-        campaign: str | None,
-        part: Mapping[str, str],
+        self, name: str, campaign: str | None, part: Mapping[str, str]
     ) -> tuple[str, StudiedCampaign, Offer]:
         """The key of a figure, the part of the campaign that it is of, and its offer."""
         if campaign is None:
@@ -189,47 +193,41 @@ class Library:
                     "there is no campaign to draw", remedy="collect or import one"
                 )
             campaign = self.publication.campaigns[0].name
-        whole, offers = self.makers(campaign), self.makers(campaign, **part)
-        key = "-".join([campaign, name, *part.values()])
-        if name not in whole:
-            near = difflib.get_close_matches(name, whole, n=1)
-            hint = (
-                f"did you mean {near[0]}?" if near else f"there are {', '.join(whole)}"
-            )
-            raise SiteError(f"no figure {name!r} for campaign {campaign}", remedy=hint)
+        cut, offers = self.campaign(campaign, **part), self._offers(campaign)
         if name not in offers:
+            near = difflib.get_close_matches(name, offers, n=1)
+            known = ", ".join(self.makers(campaign))
+            hint = f"did you mean {near[0]}?" if near else f"there are {known}"
+            raise SiteError(f"no figure {name!r} for campaign {campaign}", remedy=hint)
+        key = "-".join([campaign, name, *part.values()])
+        if not len(offers[name].needs(cut)):
             raise SiteError(
                 f"figure {key}: this part of the campaign has nothing that it draws",
-                remedy="leave out a part, or ask for the whole campaign",
+                remedy="leave out a part, or ask for another figure",
             )
-        return key, self.campaign(campaign, **part), offers[name]
+        return key, cut, offers[name]
 
-    def _makers(self, campaign: str, **part: str) -> Mapping[str, Offer]:
-        cut = self.campaign(campaign, **part)
-        known, baseline = self.publication.metrics(cut.data), runs_of(cut.baseline)
-        found: dict[str, Offer] = {}
+    def _offers_of(self, campaign: str) -> Mapping[str, Offer]:
+        whole = self.campaign(campaign)
+        known = self.publication.metrics(whole.data)
+        words = {line.axis: line.word for line in whole.lines}
+        found = {}
         for metric in known:
             name = slug(metric.name)
-            for ending, title, make, needed in OF_METRIC:
-                if len(needed(cut, metric)):
-                    called = metric.label + title.format(baseline)
-                    made = partial(make, metric=metric)
-                    found[name + ending] = Offer(called, made, metric)
-            for axis in sweeps.AXES:
-                for curve in said.curves(cut, axis, metric)[:1]:
-                    called = f"{metric.label} against {curve.line.word}"
-                    made = partial(metrics.along, metric=metric, axis=axis)
-                    ending = ENDINGS[axis.name]
-                    found[f"{name}-{ending}"] = Offer(called, made, metric)
+            for ending, offer in OF_METRIC.items():
+                found[name + ending] = offer.of(metric)
+            for axis, word in words.items():
+                make = partial(metrics.along, axis=axis)
+                needs = partial(said.curves, axis=axis)
+                along = Offer(f" against {word}", make, needs).of(metric)
+                found[f"{name}-{ENDINGS[axis.name]}"] = along
             for up in known:
-                called = f"{up.label} against {metric.within_sentence}"
-                made = partial(metrics.against, up=up, across=metric)
+                title = f"{up.label} against {metric.within_sentence}"
+                both = partial(metrics.against, up=up, across=metric)
                 if up is not metric:
-                    found[f"{slug(up.name)}-against-{name}"] = Offer(called, made)
-        for name, title, of_campaign, some in OF_CAMPAIGN:
-            if len(some(cut)):
-                found[name] = Offer(title.format(baseline), of_campaign)
-        return found
+                    key = f"{slug(up.name)}-against-{name}"
+                    found[key] = Offer(title, both, attrgetter("cells_here"))
+        return found | OF_CAMPAIGN
 
     def _campaign(self, name: str, **part: str) -> StudiedCampaign:
         data = self.publication.dataset.campaign(name)

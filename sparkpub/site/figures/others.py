@@ -1,7 +1,7 @@
 """The figures of a campaign that are not of one metric."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -9,23 +9,11 @@ import numpy as np
 import pandas as pd
 
 from sparkpub.record.store import Stored
-from sparkpub.record.text import (
-    between,
-    counted,
-    listed,
-    outward,
-    percent,
-    rounded,
-)
+from sparkpub.record.text import between, counted, listed, outward, percent, rounded
 from sparkpub.review.grouping import grouped
-from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables.bandwidths import UNKNOWN
-from sparkpub.review.tables.capacities import (
-    LIMIT_TPOT_MS,
-    TOLD_SECONDS,
-    in_order,
-)
+from sparkpub.review.tables.capacities import LIMIT_TPOT_MS, TOLD_SECONDS, in_order
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site.figures import said, shapes
@@ -38,6 +26,8 @@ from sparkpub.site.study import KEYS, StudiedCampaign, column, records
 FEWEST = 3
 """Points from which on there is a picture."""
 GIGA = 1e9
+Told = dict[str, Value]
+"""A row of a table: head to what stands below it."""
 
 
 # ---- Capacity --------------------------------------------------------------------------------------------------------
@@ -59,11 +49,11 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
     if "workload" in campaign.only:  # which is one rate of many
         return rows[:0]
     told = in_order(table_rows(rows[rows["limit_seconds"] == TOLD_SECONDS]))
-    ranks = {(row.model, row.environment, row.load): at for at, row in enumerate(told)}
+    ranked = [(row.model, row.environment, row.load) for row in told]
     builds = list(zip(rows["model"], rows["environment"], rows["load"], strict=True))
-    names, campaign_name = campaign.names, campaign.data.name
-    rows["rank"] = [ranks[build] for build in builds]
-    rows["name"] = [names.build(campaign_name, *build) for *build, _ in builds]
+    campaign_name = campaign.data.name
+    rows["rank"] = [ranked.index(build) for build in builds]
+    rows["name"] = [campaign.names.build(campaign_name, *build[:2]) for build in builds]
     rows["column"] = rows["limit_seconds"].map("{:g} s".format)
     rows["value"], rows["highest"] = rows["rate"].fillna(0), rows["rates"].str[-1]
     return rows.sort_values(["rank", "limit_seconds"], kind="stable")
@@ -72,17 +62,21 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
 def capacity(campaign: StudiedCampaign) -> Figure:
     """`capacity`: requests a second that each build bears within each limit of the time to first token."""
     rows = capacities(campaign)
-    told: list[dict[str, Value]] = []
+    told: list[Told] = []
     for _, limits in rows.groupby("rank", sort=False):
         *_, last = each = records(limits)
-        line: dict[str, Value] = {"Build": last["name"], "Load": last["load"]}
+        line: Told = {"Build": last["name"], "Load": last["load"]}
         line |= {f"Within {row['column']}": row["text"] for row in each}
         for title, name in _WAITS.items():
             line[title] = "" if last[name] is None else rounded(last[name])
-        rates = ", ".join(map("{:g}".format, last["rates"]))
-        told.append(line | {"Note": last["note"] or "", "Rates measured": rates})
-    tips = column(rows, [told[rank] for rank in rows["rank"]])
+        line["Note"] = last["note"] or ""
+        line["Rates measured"] = ", ".join(map("{:g}".format, last["rates"]))
+        told.append(line)
     all_hold = "all to " + rows["rate"].map("{:g}".format)
+    shown = rows.assign(
+        text=rows["text"].mask(rows["at_least"], all_hold),
+        tip=column(rows, [told[rank] for rank in rows["rank"]]),
+    )
     return Figure(
         says=said.capacity(rows),
         sample=(
@@ -94,7 +88,7 @@ def capacity(campaign: StudiedCampaign) -> Figure:
         ),
         chart=chart(
             shapes.grid,
-            rows.assign(text=rows["text"].mask(rows["at_least"], all_hold), tip=tips),
+            shown,
             across="Requests/s with the first token within",
             # The darker shades of the ramp would hide the figures.
             shades=(0.05, 0.25, 0.6),
@@ -115,22 +109,34 @@ def bandwidths(campaign: StudiedCampaign) -> pd.DataFrame:
     rows = campaign.part(table[table["workload"].isin(usual)])
     if rows["share_percent"].count() < FEWEST:
         return rows[:0]
-    names, builds = campaign.names, zip(rows["model"], rows["environment"], strict=True)
-    rows["name"] = [names.build(campaign.data.name, *build) for build in builds]
+    builds = zip(rows["model"], rows["environment"], strict=True)
+    rows["name"] = [
+        campaign.names.build(campaign.data.name, *build) for build in builds
+    ]
     rows["x"] = rows["bytes_per_token"] / GIGA
     rows["value"], rows["group"] = rows["output_throughput_tok_s"], rows["weights"]
-    return rows.sort_values(
-        "share_percent",
-        ascending=False,
-        kind="stable",
-    )
+    return rows.sort_values("share_percent", ascending=False, kind="stable")
 
 
 def bandwidth(campaign: StudiedCampaign) -> Figure:
     """`memory-bandwidth`: tokens per second of one user against the bytes of weights that each token reads, and what
     the memory allows."""
     rows = bandwidths(campaign)
-    told = [_of_build(row) for row in records(rows)]
+    told = []
+    for row in records(rows):
+        experts, share = row["expert_bytes_per_token"], row["share_percent"]
+        told.append(
+            {
+                "Build": row["name"],
+                "Weights": row["weights"],
+                "GB per token": rounded(row["x"]) if share else "",
+                "Of them experts": rounded(experts / GIGA) if experts else "",
+                "Who says so": row["source"] or "",
+                "ms per token": rounded(row["milliseconds_per_token"]),
+                "tok/s": rounded(row["value"]),
+                "Of the bandwidth": f"{rounded(share, 2)} %" if share else "",
+            }
+        )
     rows = rows.assign(kind="run", tip=column(rows, told))
     shown = rows[rows["share_percent"].notna()]
     shares, limit = shown["share_percent"], (shown["bandwidth_bytes_s"] / GIGA).max()
@@ -164,25 +170,6 @@ def bandwidth(campaign: StudiedCampaign) -> Figure:
     )
 
 
-def _of_build(row: Mapping[str, Any]) -> dict[str, str]:
-    """What a build reads and makes, for the table."""
-    size = experts = share = ""
-    if row["share_percent"] is not None:
-        size, share = rounded(row["x"]), f"{rounded(row['share_percent'], 2)} %"
-        read = row["expert_bytes_per_token"]
-        experts = rounded(read / GIGA) if read else ""
-    return {
-        "Build": row["name"],
-        "Weights": row["weights"],
-        "GB per token": size,
-        "Of them experts": experts,
-        "Who says so": row["source"] or "",
-        "ms per token": rounded(row["milliseconds_per_token"]),
-        "tok/s": rounded(row["value"]),
-        "Of the bandwidth": share,
-    }
-
-
 # ---- Coverage --------------------------------------------------------------------------------------------------------
 
 
@@ -205,29 +192,28 @@ def coverage(campaign: StudiedCampaign) -> Figure:
         if campaign.holds(*cell):
             states[cell] = Counter({name: getattr(covered, name) for name in COLOURS})
     recorded = grouped(campaign.data.runs, lambda run: run.record.cell)
-    total, rows = sum(states.values(), Counter()), []
-    told: list[dict[str, Value]] = []
+    told: list[Told] = []
+    rows: list[dict[str, Any]] = []
     for cell, numbers in states.items():
         runs = recorded.get(cell, [])
         line: dict[str, str] = {
             "Cell": campaign.cells_here[cell],
             "Planned": str(numbers.total()),
+            **{name.capitalize(): str(numbers[name]) for name in COLOURS},
+            "Records": str(len(runs)),
         }
-        line |= {name.capitalize(): str(numbers[name]) for name in COLOURS}
-        line["Records"] = str(len(runs))
-        more = f" ({len(runs)} records)" if len(runs) > numbers.total() else ""
         links = [Entry(str(run.record.iteration), run_address(run)) for run in runs]
         told.append({**line, "Iterations": links})
+        more = f" ({len(runs)} records)" if len(runs) > numbers.total() else ""
         for state, number in (+numbers).items():
             row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
-            row |= {"group": state, "tip": line}
-            row |= {"column": state, "text": f"{number}{more}"}
-            row["first"] = numbers["done"] - numbers.total()
-            rows.append(row | {"colour": f"var(--sp-{COLOURS[state]})"})
+            row |= {"group": state, "column": state, "text": f"{number}{more}"}
+            row |= {"tip": line, "colour": f"var(--sp-{COLOURS[state]})"}
+            rows.append(row | {"first": numbers["done"] - numbers.total()})
     shown, _, note = placed(campaign, campaign.worded(pd.DataFrame(rows)), beside=False)
     return Figure(
-        says=said.coverage(total),
-        sample=f"Numbers are runs.{note}",
+        says=said.coverage(sum(states.values(), Counter())),
+        sample=f"Numbers are runs. {note}".strip(),
         chart=chart(shapes.grid, shown, across="State"),
         table=table_of(told),
     )
@@ -238,30 +224,35 @@ def coverage(campaign: StudiedCampaign) -> Figure:
 
 LIMITS = (5, 25, 50, 75, 95)
 """Between two shades of utilisation, in per cent."""
-STRETCHES, MOST_RUNS = 48, 60
-"""Into which a run is divided, and cells at most whose runs are read."""
+STRETCHES, MOST_RUNS = 40, 24
+"""Into which a run is divided, and cells at most whose runs are drawn."""
 
 
 def busy_runs(campaign: StudiedCampaign) -> list[tuple[Stored, pd.DataFrame]]:
     """The first run of each cell, of `MOST_RUNS` at most, and its stretches; those whose telemetry knows of no GPU left
     out."""
-    first: dict[Cell, Stored] = {}
-    for run in campaign.data.runs:
-        if run.record.file("telemetry") and campaign.holds(*run.record.cell):
-            first.setdefault(run.record.cell, run)
-    runs = ((run, busy(run)) for run in list(first.values())[:MOST_RUNS])
-    return [(run, stretches) for run, stretches in runs if len(stretches)]
+    known = [run for run in campaign.data.runs if run.record.file("telemetry")]
+    by_cell = grouped(known, lambda run: run.record.cell)
+    first = [runs[0] for cell, runs in by_cell.items() if campaign.holds(*cell)]
+    found = [(run, busy(run)) for run in first[:MOST_RUNS]]
+    return [(run, stretches) for run, stretches in found if len(stretches)]
 
 
 def utilisation(campaign: StudiedCampaign) -> Figure:
     """`gpu-utilisation`: how busy the GPU was over time, one run of each cell."""
     found: list[pd.DataFrame] = []
-    told: list[dict[str, Value]] = []
+    told: list[Told] = []
     for run, stretches in busy_runs(campaign):
-        mean, address = stretches["mean"].iloc[0], run_address(run)
-        line: dict[str, Value] = {"Run": Entry(run.run_id, address)}
-        seconds = f"{stretches['end'].iloc[-1]:.0f}"
-        told.append(line | {"Seconds": seconds, "Mean utilisation": f"{mean:.1f} %"})
+        length = stretches["end"] - stretches["x"]
+        mean = np.average(stretches["value"], weights=length)
+        address = run_address(run)
+        told.append(
+            {
+                "Run": Entry(run.run_id, address),
+                "Seconds": f"{stretches['end'].iloc[-1]:.0f}",
+                "Mean utilisation": f"{mean:.1f} %",
+            }
+        )
         tips = [
             {
                 "run": run.run_id,
@@ -270,19 +261,15 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
             }
             for row in records(stretches)
         ]
-        rows = stretches.assign(
-            first=-mean,
-            href=address,
-            tip=column(stretches, tips),
-        )
-        rows[KEYS] = run.record.cell
-        found.append(rows)
+        cell = dict(zip(KEYS, run.record.cell, strict=True))
+        tip = column(stretches, tips)
+        found.append(stretches.assign(**cell, first=-mean, href=address, tip=tip))
     rows = campaign.worded(pd.concat(found, ignore_index=True))
     shown, _, note = placed(campaign, rows, beside=False)
     share = between(-rows["first"].max(), -rows["first"].min(), 0)
     return Figure(
         says=f"The GPU was busy {share} % of the time from launch to exit.",
-        sample=f"The first run of {counted(len(told), 'cell')}.{note}",
+        sample=f"The first run of {counted(len(told), 'cell')}. {note}".strip(),
         chart=chart(
             shapes.grid,
             shown,
@@ -295,26 +282,23 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
 
 
 def busy(stored: Stored) -> pd.DataFrame:
-    """Stretches of a run from `x` to `end`, in seconds since launch, with the GPU utilisation as `value` and that of
-    the whole run as `mean`, in per cent. Neighbours of one shade are one: no more is seen. Empty where the telemetry
-    knows of no GPU."""
+    """Stretches of a run from `x` to `end`, in seconds since launch, with the mean GPU utilisation as `value`, in per
+    cent; neighbours of one shade are one, since no more is seen. Empty where the telemetry knows of no GPU."""
     telemetry = read(stored)
     points = telemetry.timed("gpu_utilization_percent") if telemetry else ()
-    rows = pd.DataFrame(points, columns=["time", "value"])
-    begin, end = rows["time"].min(), rows["time"].max()
-    if len(rows) < 2 or begin == end:
+    seen = pd.DataFrame(points, columns=["time", "value"])
+    begin, end = seen["time"].min(), seen["time"].max()
+    if len(seen) < 2 or begin == end:
         return pd.DataFrame()
     width = (end - begin) / STRETCHES
-    places = ((rows["time"] - begin) / width).astype(int).clip(upper=STRETCHES - 1)
-    means = rows["value"].groupby(places).mean()
-    x = (begin + width * means.index).round(1)
-    end = (begin + width * (means.index + 1)).round(1)
-    found = pd.DataFrame({"x": x, "end": end, "value": means}).reset_index(drop=True)
-    shade = np.searchsorted(LIMITS, found["value"], side="right")
-    begins = (np.diff(shade, prepend=-1) != 0) | (found["x"] != found["end"].shift())
-    joined = found.groupby(begins.cumsum())
-    stretches = joined.agg({"x": "first", "end": "last", "value": "mean"}).round(1)
-    return stretches.assign(mean=means.mean())
+    places = ((seen["time"] - begin) // width).clip(upper=STRETCHES - 1)
+    means = seen["value"].groupby(places).mean()
+    x = begin + width * means.index
+    rows = pd.DataFrame({"x": x, "end": x + width, "value": means})
+    is_other = np.diff(np.digitize(means, LIMITS), prepend=-1) != 0
+    is_apart = np.diff(means.index, prepend=-1) != 1
+    joined = rows.groupby((is_other | is_apart).cumsum())
+    return joined.agg({"x": "first", "end": "last", "value": "mean"}).round(1)
 
 
 # ---- Machines --------------------------------------------------------------------------------------------------------
@@ -323,22 +307,18 @@ def busy(stored: Stored) -> pd.DataFrame:
 ALL = "all together"
 ID_LETTERS = 6
 """Of a machine's id, enough to tell a few machines apart."""
-
-
-def _pair(row: TableRow) -> tuple[str, ...]:
-    """What a comparison is of."""
-    return row.model, row.workload, row.baseline, row.candidate, row.metric
+_PAIR = attrgetter("model", "workload", "baseline", "candidate", "metric")
+"""What a comparison is of."""
 
 
 def effects(campaign: StudiedCampaign) -> list[tuple[TableRow, list[TableRow]]]:
     """The leading comparisons over several machines or sessions, in per cent, each with those of single machines."""
     measured, together = campaign.site.results.over(campaign.site.joined(campaign.data))
-    by_pair = grouped(table_rows(measured), _pair)
+    by_pair = grouped(table_rows(measured), _PAIR)
     by_metric = grouped(table_rows(together), attrgetter("metric"))
-    leading = campaign.site.headlines(campaign.data)
     return [
-        (row, by_pair[_pair(row)])
-        for metric in leading
+        (row, by_pair[_PAIR(row)])
+        for metric in campaign.site.headlines(campaign.data)
         for row in by_metric.get(metric.name, ())
         if row.effect_unit == "%"
         and campaign.holds(row.model, row.candidate, row.workload)
@@ -349,43 +329,30 @@ def per_machine(campaign: StudiedCampaign) -> Figure:
     """`effect-per-machine`: whether the leading metrics show the same on every machine, or in each session."""
     found, margin = effects(campaign), campaign.data.margin_percent
     metrics = {each.name: each for each in campaign.site.metrics(campaign.data)}
-    are_several = len({_pair(row)[:-1] for row, _ in found}) > 1
-    rows: list[dict[str, Any]] = []
+    are_several = len({_PAIR(whole)[:-1] for whole, _ in found}) > 1
+    rows = []
     for whole, each in found:
         of = f"{whole.model} ({whole.workload}), " if are_several else ""
         about = {"model": whole.model, "environment": whole.candidate}
         about |= {"workload": whole.workload, "panel": metrics[whole.metric].label}
         for row in each:
             share = 100 / abs(row.mean_baseline)
-            ends = row.ci95_difference
-            shown = _told(
-                about["panel"],
-                of + _session_name(campaign, row),
-                f"{row.n_baseline} and {row.n_candidate}",
-                row.difference_percent,
-                ends and [share * end for end in ends],
-                row.verdict,
-            )
-            rows.append(about | shown)
-        why = f"{whole.replication}. {whole.why}"
-        shown = _told(
-            about["panel"], of + ALL, "", whole.effect, whole.ci95_effect, whole.verdict
-        )
-        shown["tip"]["Between machines"] = why
-        rows.append(about | shown)
+            ends = [share * end for end in row.ci95_difference or ()]
+            about["name"] = of + _session_name(campaign, row)
+            n = f"{row.n_baseline} and {row.n_candidate}"
+            rows.append(_effect(about, row.difference_percent, ends, row.verdict, n))
+        about["name"] = of + ALL
+        all_of = _effect(about, whole.effect, whole.ci95_effect or (), whole.verdict)
+        all_of["tip"]["Between machines"] = f"{whole.replication}. {whole.why}"
+        rows.append(all_of)
     sessions = {(row.campaign, row.machine) for _, each in found for row in each}
     return Figure(
-        says=said.replication([row for row, _ in found], metrics, sessions),
+        says=said.replication([whole for whole, _ in found], metrics, sessions),
         sample=(
             f"Lines are 95 % intervals; inside the band of ±{margin:g} % two environments are equivalent. "
             f"The interval of “{ALL}” holds for machines like these."
         ),
-        chart=chart(
-            shapes.forest,
-            rows,
-            title=DIFFERENCE,
-            band=margin,
-        ),
+        chart=chart(shapes.forest, rows, title=DIFFERENCE, band=margin),
         table=table_of([row["tip"] for row in rows]),
     )
 
@@ -399,31 +366,24 @@ def _session_name(campaign: StudiedCampaign, row: TableRow) -> str:
     return name if row.campaign == campaign.data.name else f"{name}, {row.campaign}"
 
 
-def _told(
-    panel: str,
-    name: str,
-    n: str,
+def _effect(
+    about: dict[str, str],
     value: float,
-    ends: Sequence[float] | None,
+    ends: Sequence[float],
     verdict: str,
+    n: str = "",
 ) -> dict[str, Any]:
     """A comparison on one machine or on all together, for chart and table."""
-    interval, (low, high) = "none", ends or (value, value)
-    if ends:
-        interval = " to ".join(percent(end, 2) for end in outward(low, high, 2))
+    low, high = ends or (value, value)
+    interval = " to ".join(percent(end, 2) for end in outward(low, high, 2))
     tip = {
-        "Metric": panel,
-        "Machine": name,
+        "Metric": about["panel"],
+        "Machine": about["name"],
         "n": n,
         "Difference": percent(value, 2),
-        "95 % interval": interval,
+        "95 % interval": interval if ends else "none",
         "Verdict": verdict,
         "Between machines": "",
     }
-    row = {
-        "name": name,
-        "value": value,
-        "low": low,
-        "high": high,
-    }
-    return row | {"verdict": verdict, "tip": tip}
+    row = {"value": value, "low": low, "high": high, "verdict": verdict}
+    return {**about, **row, "tip": tip}

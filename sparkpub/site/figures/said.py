@@ -132,23 +132,16 @@ def _verb(grown: Sequence[Growth]) -> str:
 
 
 def verdicts(rows: pd.DataFrame, baseline: str, margin: float) -> str:
-    """`12 differences from native: 9 within ±1 % and 3 at most 2.4 %.`"""
-    undecided = rows.loc[rows["verdict"] == "undecided", ["low", "high"]]
-    farthest = undecided.abs().to_numpy().max(initial=0.0)
-    words = {
-        "equivalent": f"within ±{margin:g}{SPACE}%",
-        "undecided": sentences.at_most(farthest),
-        "confounded": "perhaps due to time",
-    }
-    numbers = Counter(rows["verdict"]).most_common()
-    told = [(number, words.get(verdict, verdict)) for verdict, number in numbers]
-    against = runs_of(baseline)
-    if len(told) == 1:
-        of = counted(len(rows), "difference")
-        each = "each " if len(rows) > 1 else ""
-        return f"{of} from {against}, {each}{told[0][1]}."
-    counts = listed(f"{number} {said}" for number, said in told)
-    return f"{len(rows)} differences from {against}: {counts}."
+    """`12 differences from native: 9 equal within ±1 %, 3 not clear (at most 2.4 %).`"""
+    open_ends = rows.loc[rows["verdict"] == "undecided", ["low", "high"]]
+    farthest = open_ends.abs().to_numpy().max(initial=0.0)
+    told = []
+    for verdict, number in Counter(rows["verdict"]).most_common():
+        words = sentences.verdict_words(verdict, margin)
+        bound = f" ({sentences.at_most(farthest)})" if verdict == "undecided" else ""
+        told.append(f"{number} {words}{bound}")
+    differences = counted(len(rows), "difference")
+    return f"{differences} from {runs_of(baseline)}: {', '.join(told)}."
 
 
 def farthest(rows: pd.DataFrame, baseline: str) -> str:
@@ -225,8 +218,8 @@ def drift(campaign: StudiedCampaign, metric: Metric) -> str:
 
 
 def capacity(rows: pd.DataFrame) -> str:
-    """What the table of capacities shows: `Of 37 builds, 4 keep … at every rate up to 1.0 a second, 2 as far as theirs
-    were measured, 12 up to a lower one, 18 at none.` Empty where there are none."""
+    """What the table of capacities shows: `4 of 37 builds kept up with 1 request/s, the highest rate tried; …`. Empty
+    where there are none."""
     rows = rows[rows["limit_seconds"] == TOLD_SECONDS]
     if rows.empty:
         return ""
@@ -239,15 +232,19 @@ def capacity(rows: pd.DataFrame) -> str:
     held = is_ranked & rows["at_least"]
     reached = (held & (rows["highest"] == highest)).sum()
     none = (is_ranked & rows["rate"].isna()).sum()
+    others = {
+        "with every rate of a sweep that ended earlier": held.sum() - reached,
+        "with a lower one": (is_ranked & ~held).sum() - none,
+        "with none": none,
+        "not ranked, since answers had another length than asked for": (
+            ~is_ranked
+        ).sum(),
+    }
     told = [
-        f"{reached} keep {LIMITS} at every rate up to {highest} a second",
-        f"{held.sum() - reached} as far as theirs were measured",
-        f"{(is_ranked & ~held).sum() - none} up to a lower one",
-        f"{none} at none",
-        f"{(~is_ranked).sum()} not ranked, since answers at some rates had another length than asked for",
+        f"{reached} of {counted(len(rows), 'build')} kept up with {highest:g} requests/s, the highest rate tried",
+        *(f"{number} {words}" for words, number in others.items() if number),
     ]
-    shown = [part for part in told if not part.startswith("0 ")]
-    return f"Of {counted(len(rows), 'build')}, {', '.join(shown)}."
+    return f"{'; '.join(told)}. Kept up: {LIMITS}."
 
 
 def coverage(states: Mapping[str, int]) -> str:
@@ -260,10 +257,10 @@ def coverage(states: Mapping[str, int]) -> str:
 
 
 def users(rows: pd.DataFrame, line: Line) -> str:
-    """One line: both rates at its ends. Several: how many points are best choices."""
+    """One line: both rates at its ends. Several: how many points are on the frontier."""
     if rows["line"].nunique() > 1:
-        points = counted(len(rows), "point")
-        return f"{rows['front'].sum()} of {points} are best choices: no other of the model gives both more."
+        points = f"{rows['front'].sum()} of {counted(len(rows), 'point')}"
+        return f"{points} are on the efficiency frontier: no other of the model gives more both in all and to each."
     first, last = rows.iloc[rows["order"].argmin()], rows.iloc[rows["order"].argmax()]
     return (
         f"At {line.place(first['order'])}, the machine generates {rounded(first['value'])} tok/s "

@@ -28,14 +28,14 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 Spec = dict[str, Any]
 """Vega-Lite as plain values, on rows called `rows`."""
-WIDE, NARROW = 640, 344
+WIDE, NARROW = 760, 344
 """Total widths in CSS pixels: a column of the site, and a phone."""
 LETTER, MOST_LABEL, BESIDE = 7.0, 232, 96
 """Mean width of a letter, most room for a name beside its row, and that on a phone; longer ones stand above theirs."""
 MOST_BESIDE_WORDS = 400
 ABOVE, GAP = 18, 24
-AXIS, LINES_HEIGHT = 50, 170
-"""Room for the numbers of an axis beside panels of lines, and the height of such a panel."""
+AXIS, HEIGHT, LINES_HEIGHT = 50, 300, 170
+"""Room for the numbers of an axis beside panels of lines; the height of a plot, and that of such a panel."""
 """Room for a name above its row; beside a panel the distance from its names, and half a number at its right end."""
 VERDICTS = {
     "higher": "triangle-right",
@@ -195,12 +195,14 @@ def lines(
     if knee is not None:
         layers += _knee(knee)
     if ends:
-        name = _of("end", base).mark_text(align="left", dx=9, dy={"expr": "datum.dy"})
+        name = _of("end", base).mark_text(
+            align="left", baseline="middle", dx=9, dy={"expr": "datum.dy"}
+        )
         layers.append(name.encode(text=alt.Text("label:N")))
     right = round(max(map(len, ends), default=0) * LETTER)
     panels = _panels_of(rows)
     if not panels:
-        return {**one(layers, narrow, 300), **_padded(right)}
+        return {**one(layers, narrow, HEIGHT), **_padded(right)}
     width = (NARROW if narrow else WIDE) - AXIS - max(right, 10)
     view = {**_layered(layers, LINES_HEIGHT), "width": width}
     return {**_faceted(view, panels, narrow, ["y"]), **_padded(right)}
@@ -318,60 +320,27 @@ def grid(
     return _panels([rect, text], rows, narrow, 22)
 
 
-def signals(
-    _rows: Rows, *, panels: Sequence[tuple[str, str]], narrow: bool = False
-) -> Spec:
-    """A panel for each of `panels`, name and unit, in seconds since launch; rows of the kind `phase` shade `x` to `end`
-    and have a name. The build draws the axes without rows: where they stand must not depend on the numbers."""
-    views = []
-    for panel, unit in panels:
-        seconds = alt.Axis(
-            title="Seconds since launch",
-            grid=False,
-            minExtent=18,
-        )
-        scale = alt.Scale(nice=False, zero=False)
-        is_last = panel == panels[-1][0]
-        base = layer().encode(
-            x=alt.X(
-                "x:Q",
-                axis=seconds if is_last else None,
-                scale=scale,
-            )
-        )
-        shade = _of("phase", base).mark_rect(opacity=0.12, color=SERIES[0])
-        axis = alt.Axis(
-            title=None,
-            tickCount=2,
-            minExtent=40,
-        )
-        line = base.transform_filter(f"datum.panel === {panel!r}").mark_line(
-            interpolate="step-after", clip=True, color=SERIES[0]
-        )
-        line = line.encode(
-            y=alt.Y(
-                "value:Q",
-                axis=axis,
-                scale=alt.Scale(zero=unit == "%", nice=2),
-            ),
-            tooltip=[
-                alt.Tooltip("x:Q", title="seconds"),
-                alt.Tooltip("value:Q", title=panel),
-            ],
-        )
-        phase = shade.encode(x2=alt.X2("end:Q"), tooltip=alt.Tooltip("name:N"))
-        title = {"text": theme.axis_title(panel, unit), "anchor": "start", "offset": 2}
-        width = (NARROW if narrow else WIDE) - 52
-        view = {**_layered([phase, line], 40), "width": width, "title": title}
-        views.append(view)
-    shared = {"scale": {"x": "shared"}}
-    stack = {
-        "vconcat": views,
-        "spacing": 30,
-        "bounds": "flush",
-        "resolve": shared,
-    }
-    return _finished(stack, narrow)
+def signals(rows: Rows, *, narrow: bool = False) -> Spec:
+    """A panel for each signal, in seconds since launch; rows of the kind `phase` shade `x` to `end` and have a name."""
+    seconds = alt.X(
+        "x:Q",
+        title="Seconds since launch",
+        axis=alt.Axis(grid=False),
+        scale=alt.Scale(nice=False, zero=False),
+    )
+    axis = alt.Axis(title=None, tickCount=2, minExtent=40, maxExtent=40)
+    y = alt.Y("value:Q", axis=axis, scale=alt.Scale(zero=False, nice=2))
+    base = layer().encode(x=seconds)
+    shade = _of("phase", base).mark_rect(opacity=0.12, color=SERIES[0])
+    line = base.transform_filter("datum.kind !== 'phase'")
+    line = line.mark_line(interpolate="step-after", clip=True, color=SERIES[0])
+    told = [alt.Tooltip("x:Q", title="seconds"), alt.Tooltip("value:Q")]
+    layers = [
+        shade.encode(x2=alt.X2("end:Q"), tooltip=alt.Tooltip("name:N")),
+        line.encode(y=y, tooltip=told),
+    ]
+    view = {**_layered(layers, 40), "width": (NARROW if narrow else WIDE) - AXIS}
+    return _faceted(view, _panels_of(rows), narrow, ["y"])
 
 
 # ---- Layers ----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from sparkpub.record.text import counted, extent, rounded
@@ -24,7 +23,7 @@ from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
 from sparkpub.review.sweeps import LOAD
 from sparkpub.site.figures import said, shapes
-from sparkpub.site.figures.campaign import MOST_LINES
+from sparkpub.site.figures.campaign import MOST_LINES, named_at_ends
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Value, chart, table_of
 from sparkpub.site.figures.others import FEWEST
@@ -33,8 +32,6 @@ from sparkpub.site.study import KEYS, StudiedCampaign, column, records
 ONE = next(use for use in USES if use.key == "one")
 NEAR = 0.06
 """Of both axes: a number beside a point nearer than this to another's would stand over it."""
-LINE_PIXELS = 14
-"""Height of a line of text."""
 MOST_LOADS = 12
 """Of a model in the chart of versions; the table has all."""
 FILLED = "beside each point. Filled: no other point gives both more."
@@ -174,14 +171,13 @@ def context_of_model(
     means = pd.concat(panels).assign(kind="mean")
     groups = list(dict.fromkeys(best["line"]))
     several = groups if len(groups) > 1 else []
-    ends = [named_ends(mine) for _, mine in means.groupby("panel")] if several else []
     return Figure(
         key=f"context-of-{model.slug}",
         title="What does a long context cost?",
         says=said.context(points[points["line"] == groups[0]]),
         chart=chart(
             shapes.lines,
-            pd.concat([means, means.assign(kind="run"), *ends]),
+            named_at_ends(pd.concat([means, means.assign(kind="run")])),
             across="Tokens before the answer",
             up="",
             groups=several,
@@ -222,18 +218,6 @@ def _first_token(speed: Speed) -> float | None:
     """Seconds to the first token."""
     wait_ms = speed.mean("ttft_p50_ms", "ttft_mean_ms")
     return wait_ms / MILLISECONDS if wait_ms else None
-
-
-def named_ends(means: pd.DataFrame) -> pd.DataFrame:
-    """The last point of each line with the line's name, and how far that has to move so that no two overlap."""
-    ends = means.sort_values("x").drop_duplicates("group", keep="last")
-    ends = ends.sort_values("value", ascending=False)
-    share = ends["value"].to_numpy() / means["value"].max()
-    pixels = shapes.LINES_HEIGHT * (1 - share)
-    steps = LINE_PIXELS * np.arange(len(ends))
-    places = np.maximum.accumulate(pixels - steps) + steps
-    places -= max(places[-1] - shapes.LINES_HEIGHT, 0)
-    return ends.assign(kind="end", label=ends["group"], dy=places - pixels)
 
 
 def _has(speed: Speed) -> bool:
@@ -288,7 +272,7 @@ def _users_chart(rows: pd.DataFrame, legend: str) -> Chart:
     points = shown.drop(columns="label").assign(kind="run", counts=shown["front"])
     return chart(
         shapes.lines,
-        pd.concat([shown, points]),
+        named_at_ends(pd.concat([shown, points])),
         across="Speed for each user (tok/s)",
         up="All users (tok/s)",
         groups=called if len(called) > 1 else (),

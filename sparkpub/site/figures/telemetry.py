@@ -13,6 +13,7 @@ from sparkpub.site.content import block_key
 from sparkpub.site.figures import shapes
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.theme import axis_title
 from sparkpub.site.publication import run_file
 
 TimedValue = tuple[float, float]
@@ -34,21 +35,20 @@ SIGNALS = {
 
 
 class Trace(NamedTuple):
-    """A run over time. `lines` maps a signal to seconds since launch with values, at most `POINTS`; `units` has its
-    unit."""
+    """A run over time: `lines` maps a signal with its unit to seconds since launch with values, at most `POINTS`."""
 
-    units: dict[str, str]
     lines: dict[str, list[TimedValue]]
 
     @property
     def key(self) -> str:
-        """Names the drawing without rows, which all runs with these signals share."""
-        return f"signals-{block_key(repr(self.units))}"
+        """Names the drawing without samples, which all runs with these signals share."""
+        return f"signals-{block_key(repr(list(self.lines)))}"
 
     @property
     def chart(self) -> Chart:
-        """The empty axes."""
-        return Chart(partial(shapes.signals, panels=list(self.units.items())), ())
+        """The axes."""
+        rows = [{"panel": panel, "x": 0, "value": 0} for panel in self.lines]
+        return Chart(partial(shapes.signals), rows)
 
 
 def read(stored: Stored) -> Telemetry | None:
@@ -65,15 +65,17 @@ def read(stored: Stored) -> Telemetry | None:
 
 def trace(stored: Stored) -> Trace | None:
     """The run's telemetry, or None where there is none."""
-    telemetry, found = read(stored), Trace({}, {})
+    telemetry = read(stored)
     if telemetry is None:
         return None
-    for column, label in SIGNALS.items():
-        points = telemetry.timed(column)
-        if len(points) > 1:
-            found.units[label] = COLUMNS[column]
-            found.lines[label] = thinned(points)
-    return found if found.lines else None
+    seen = {
+        axis_title(label, COLUMNS[column]): telemetry.timed(column)
+        for column, label in SIGNALS.items()
+    }
+    lines = {
+        panel: thinned(points) for panel, points in seen.items() if len(points) > 1
+    }
+    return Trace(lines) if lines else None
 
 
 def thinned(points: Sequence[TimedValue]) -> list[TimedValue]:
@@ -95,17 +97,16 @@ def figure(stored: Stored, found: Trace) -> Figure:
     if stored.record.phases:
         says += f"; shaded: {listed(phase.name for phase in stored.record.phases)}"
     body = []
-    for label, points in found.lines.items():
+    for panel, points in found.lines.items():
         values = [value for _, value in points]
-        ends = (f"{min(values):.1f}", f"{max(values):.1f}")
-        body.append([label, found.units[label], *ends])
+        body.append([panel, f"{min(values):.1f}", f"{max(values):.1f}"])
     return Figure(
         key=f"telemetry-{stored.record.run_id}",
         title="Telemetry",
         says=f"{says}.",
         sample="Thinned: the file of telemetry has every sample.",
         chart=found.chart,
-        table=Table(("Signal", "Unit", "Least", "Most"), body),
+        table=Table(("Signal", "Least", "Most"), body),
         rows_at=f"{run_file(stored)}#rows",
         drawn_as=found.key,
     )

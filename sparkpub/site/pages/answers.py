@@ -369,7 +369,8 @@ def _power(publication: Publication) -> Card:
         return _missing(question, words, how)
 
     def seen(*metrics: str) -> list[float]:
-        return [mean for speed in mine if (mean := speed.mean(*metrics)) is not None]
+        rows = [speed.figures.get(name) for speed in mine for name in metrics]
+        return [end for row in filter(None, rows) for end in (row.min, row.max)]
 
     def runs(*metrics: str) -> str:
         having = [speed for speed in mine if speed.mean(*metrics) is not None]

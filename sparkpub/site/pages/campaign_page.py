@@ -103,7 +103,7 @@ def context(
 
 def _covered(library: Library, campaign: CampaignData) -> tuple[Figure, str] | None:
     """Planned and completed runs, with the placeholder of the chart where a cell is not done."""
-    if "coverage" not in library.makers(campaign.name):
+    if not cell_keys(campaign):
         return None
     figure = library.figure("coverage", campaign.name)
     if all(row["group"] == "done" for row in figure.chart.rows):

@@ -129,7 +129,8 @@ def samples(stored: Stored, found: Trace) -> bytes:
     ]
     for phase in stored.record.phases:
         start, end = round(phase.start_seconds, 2), round(phase.end_seconds, 2)
-        rows.append({"kind": "phase", "name": phase.name, "x": start, "end": end})
+        shade = {"kind": "phase", "name": phase.name, "x": start, "end": end}
+        rows += [{**shade, "panel": panel} for panel in found.lines]
     return to_json({"rows": rows})
 
 

@@ -59,7 +59,7 @@ STRETCHES: list[Row] = [
 ]
 SAMPLES: list[Row] = [
     *({"panel": "CPU", "x": float(x), "value": 10.0 * x} for x in range(9)),
-    {"kind": "phase", "name": "loading", "x": 0.0, "end": 3.0},
+    {"kind": "phase", "panel": "CPU", "name": "loading", "x": 0.0, "end": 3.0},
 ]
 TICKS = {"ticks": (2, 4, 8, 16), "knee": 4.0}
 CHARTS: dict[str, Chart] = {
@@ -76,7 +76,7 @@ CHARTS: dict[str, Chart] = {
     "heat": Chart(
         partial(shapes.grid, across="s", shades=(5, 50), unit="%"), STRETCHES
     ),
-    "signals": Chart(partial(shapes.signals, panels=(("CPU", "%"),)), SAMPLES),
+    "signals": Chart(partial(shapes.signals), SAMPLES),
     "explorer": Chart(
         partial(explore.draw, across="a", up="b", names={"k": "native"}), ()
     ),

@@ -140,7 +140,7 @@ def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
         if row.get("counts") is False
     ]
     assert beaten == [("m", 4)]
-    assert figure.says.startswith("4 of 5 points are best choices")
+    assert figure.says.startswith("4 of 5 points are on the efficiency frontier")
 
 
 def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> None:
