@@ -187,8 +187,9 @@ def _imported(
     line: ArenaLine, results: Path, made: Path, beside: Path, say: Callable[[str], None]
 ) -> str:
     """Import an owner's results into the new data folder."""
+    repository_name = PurePosixPath(line.repository).stem
     origin = Origin(
-        title=f"{line.id}: {line.folder}",
+        title=repository_name,
         url=line.repository,
         commit=line.commit,
         licence=line.licence,
@@ -197,7 +198,11 @@ def _imported(
     given = Given(
         line.campaigns[0] if line.campaigns else "results",
         about=known.model_copy(
-            update={"origin": known.origin or origin, "licence": line.licence}
+            update={
+                "title": known.title or f"{line.id}: {repository_name}",
+                "origin": known.origin or origin,
+                "licence": line.licence,
+            }
         ),
         model=line.model,
         environment=line.environment,

@@ -20,7 +20,7 @@ from tests.collect.imports.importing import records_in
 
 _BESIDE = (parent / "shared/strangers" for parent in Path(__file__).parents)
 STRANGERS = next(filter(Path.is_dir, _BESIDE), Path("shared/strangers"))
-MAPPINGS = Path(__file__).parents[2] / "data/strangers"
+MAPPINGS = Path(__file__).parents[3] / "maps"
 
 
 class Row(NamedTuple):
