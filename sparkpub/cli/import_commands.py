@@ -92,9 +92,15 @@ _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image
     default=True,
     help="Keep the imported files as evidence.",
 )
+@click.option(
+    "--again",
+    is_flag=True,
+    help="PATH is a campaign's folder of records: read their evidence again, and add what is new to them.",
+)
 @JSON
 def import_(
     path: Path,
+    again: bool,
     campaign: str | None,
     data: Path,
     kind: str | None,
@@ -113,6 +119,9 @@ def import_(
 
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
+    if again:
+        _read_again(path, preview=more["preview"])
+        return
     from sparkpub.collect import imports
     from sparkpub.collect.imports.given import Given
 
@@ -131,3 +140,18 @@ def import_(
     if not how["preview"]:
         next_step(f"sparkpub check{on_data(data)} && sparkpub serve")
     finish(failed=bool(outcome.refused))
+
+
+def _read_again(folder: Path, *, preview: bool) -> None:
+    """Add to the records of a campaign what their evidence says besides; nothing else in them changes."""
+    from sparkpub.record.store import read_campaign, to_json, write_atomic
+    from sparkpub.review.again import read_again
+
+    read_campaign(folder)  # says what is wrong with a folder that is no campaign
+    found = [*read_again(folder)]
+    for stored, record in found:
+        if not preview:
+            write_atomic(stored.path, to_json(record))
+    click.echo(
+        f"{len(found):,} records {'would gain' if preview else 'gained'} something"
+    )
