@@ -13,7 +13,6 @@ from sparkpub.cli.group import cli
 from sparkpub.cli.options import FOLDER, JSON, PATH, typed
 from sparkpub.cli.printing import finish, print_as
 from sparkpub.record.settings import DEFAULT_DATA
-from sparkpub.record.store import CAMPAIGN_FILE
 
 
 @cli.command()
@@ -93,6 +92,7 @@ def init(
 
 def _stopping(data: Path) -> Iterator[str]:
     """What would stop the build of imported results, and the lines of campaign.json that answer it."""
+    from sparkpub.record.store import CAMPAIGN_FILE
     from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
 

@@ -26,12 +26,12 @@ from sparkpub.tools.shapes.llama_benchy import FALLBACK
 MOST_NAMES = 3
 MOST_WORDS = 36
 """Words of a chart's headline."""
-Rows = Sequence[TableRow]
+ComparedRows = Sequence[TableRow]
 
 # ---- Comparisons -----------------------------------------------------------------------------------------------------
 
 
-def differences(names: Names, metric: Metric, rows: Rows) -> str:
+def differences(names: Names, metric: Metric, rows: ComparedRows) -> str:
     """All comparisons of a metric, a sentence for each verdict, that of most first. Empty where nothing is compared."""
     said = []
     for pair in _pairs(rows):
@@ -42,7 +42,7 @@ def differences(names: Names, metric: Metric, rows: Rows) -> str:
     return " ".join(said)
 
 
-def headline(names: Names, metric: Metric, rows: Rows) -> str:
+def headline(names: Names, metric: Metric, rows: ComparedRows) -> str:
     """All comparisons of a metric in about `MOST_WORDS` words: the range that was measured, and how many have which
     verdict, where naming them takes more."""
     text = differences(names, metric, rows)
@@ -51,12 +51,12 @@ def headline(names: Names, metric: Metric, rows: Rows) -> str:
     return " ".join(_counts(names, metric, pair) for pair in _pairs(rows))
 
 
-def _pairs(rows: Rows) -> Iterable[Rows]:
+def _pairs(rows: ComparedRows) -> Iterable[ComparedRows]:
     """The comparisons of each candidate and baseline."""
     return grouped(rows, lambda row: (row.candidate, row.baseline)).values()
 
 
-def _counts(names: Names, metric: Metric, rows: Rows) -> str:
+def _counts(names: Names, metric: Metric, rows: ComparedRows) -> str:
     """`Output throughput, Docker against native: −1.2 to +0.4 % measured (3 equal within ±1 %, 1 not clear).`"""
     numbers: dict[str, int] = {}
     for row in rows:
@@ -79,7 +79,7 @@ def verdict_words(verdict: str, margin_percent: float) -> str:
     return words.get(verdict, verdict)
 
 
-def _of_verdict(names: Names, metric: Metric, rows: Rows, which: str) -> str:
+def _of_verdict(names: Names, metric: Metric, rows: ComparedRows, which: str) -> str:
     """A sentence on comparisons of one verdict."""
     row, subject = rows[0], metric.subject
     candidate, baseline = sides = _sides(names, row)
@@ -109,18 +109,18 @@ def _of_verdict(names: Names, metric: Metric, rows: Rows, which: str) -> str:
     return f"No clear effect of {_effect(candidate)} on {metric.within_sentence} for {which}: {measured} ({ends})."
 
 
-def _in_percent(rows: Rows) -> bool:
+def _in_percent(rows: ComparedRows) -> bool:
     """Whether all differences are on a scale with a true zero."""
     return all(row.difference_percent is not None for row in rows)
 
 
-def _sizes(rows: Rows) -> list[float]:
+def _sizes(rows: ComparedRows) -> list[float]:
     """The differences that were measured."""
     name = "difference_percent" if _in_percent(rows) else "difference"
     return [getattr(row, name) for row in rows]
 
 
-def _bounds(rows: Rows) -> list[float]:
+def _bounds(rows: ComparedRows) -> list[float]:
     """The ends of the intervals that decide; empty where a comparison has none."""
     ends: list[float] = []
     for row in rows:
@@ -133,7 +133,7 @@ def _bounds(rows: Rows) -> list[float]:
 
 
 def _amount(
-    metric: Metric, rows: Rows, sizes: Sequence[float], *, signed: bool = True
+    metric: Metric, rows: ComparedRows, sizes: Sequence[float], *, signed: bool = True
 ) -> str:
     """`+3.9 to +4.7 %`, in the metric's unit where the scale has no true zero; one figure where both ends read
     alike."""
@@ -143,7 +143,7 @@ def _amount(
     return spread([between(min(sizes), max(sizes), decimals, signed=signed)], unit)
 
 
-def _which(names: Names, mine: Rows, pair: Rows) -> str:
+def _which(names: Names, mine: ComparedRows, pair: ComparedRows) -> str:
     """Those of the configurations, by name where they are few, and on how many machines where they were compared on
     several."""
     one_workload = len({row.workload for row in pair}) == 1
@@ -219,7 +219,7 @@ def about_prompts(metric: Metric, records: Iterable[Record]) -> str:
     )
 
 
-def means(names: Names, metric: Metric, cells: Rows) -> str:
+def means(names: Names, metric: Metric, cells: ComparedRows) -> str:
     """The best and the worst mean, for where nothing is compared."""
     if not cells:
         return f"No run has a value for {metric.within_sentence}."
@@ -242,7 +242,7 @@ def means(names: Names, metric: Metric, cells: Rows) -> str:
     )
 
 
-def sample(cells: Rows, excluded: Mapping[str, str]) -> str:
+def sample(cells: ComparedRows, excluded: Mapping[str, str]) -> str:
     """How many runs stand behind a chart, and which were left out and why."""
     sizes = sorted({cell.n for cell in cells})
     if not sizes:

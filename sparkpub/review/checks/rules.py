@@ -52,7 +52,7 @@ from sparkpub.review.physics import (
 
 PerRun = NDArray[np.float64]
 """A figure of each run."""
-Figures = dict[str, float | None]
+ShownFigures = dict[str, float | None]
 """The figures of one run by name."""
 
 REPORT = Threshold(
@@ -229,11 +229,11 @@ def columns(view: View) -> FiguresOfRuns:
     )
 
 
-def _beside(view: View, stored: Stored, told: Figures) -> Figures:
+def _beside(view: View, stored: Stored, told: ShownFigures) -> ShownFigures:
     """The figures that the evidence of a run shows, with those that its record tells."""
     beside = view.evidence.of(stored)
     samples, answer = beside.samples, beside.answer
-    shown: Figures = {}
+    shown: ShownFigures = {}
     if samples is not None:
         limits = [told[name] or math.nan for name in ("slowdown", "highest")]
         shown |= sensed(stored.record, samples, *limits)
@@ -250,13 +250,13 @@ def _beside(view: View, stored: Stored, told: Figures) -> Figures:
     return shown | told
 
 
-def figures(record: Record) -> Figures:
+def figures(record: Record) -> ShownFigures:
     """The figures of a run that its record tells: recorded, observed, asked for, and meant by its client."""
     options, machine, container = options_of(record), record.machine, record.container
     is_served = "server" in record.observed.settings or is_of_running_server(record)
     limit_mhz = limit_of(record, "clock_max_sm_mhz")
     tool = options.get("client") or options.get("reads") or options.get("type")
-    told: Figures = {}
+    told: ShownFigures = {}
     asked = {f"asked_{name}": has for name, has in asdict(load_of(record)).items()}
     for name, has in (asked | record.observed.model_dump()).items():
         if isinstance(has, int | float):

@@ -26,7 +26,7 @@ from sparkpub.site.study import KEYS, StudiedCampaign, column, records
 FEWEST = 3
 """Points from which on there is a picture."""
 GIGA = 1e9
-Told = dict[str, Value]
+BuildLine = dict[str, Value]
 """A row of a table: head to what stands below it."""
 
 
@@ -62,10 +62,10 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
 def capacity(campaign: StudiedCampaign) -> Figure:
     """`capacity`: requests a second that each build bears within each limit of the time to first token."""
     rows = capacities(campaign)
-    told: list[Told] = []
+    told: list[BuildLine] = []
     for _, limits in rows.groupby("rank", sort=False):
         *_, last = each = records(limits)
-        line: Told = {"Build": last["name"], "Load": last["load"]}
+        line: BuildLine = {"Build": last["name"], "Load": last["load"]}
         line |= {f"Within {row['column']}": row["text"] for row in each}
         for title, name in _WAITS.items():
             line[title] = "" if last[name] is None else rounded(last[name])
@@ -192,7 +192,7 @@ def coverage(campaign: StudiedCampaign) -> Figure:
         if campaign.holds(*cell):
             states[cell] = Counter({name: getattr(covered, name) for name in COLOURS})
     recorded = grouped(campaign.data.runs, lambda run: run.record.cell)
-    told: list[Told] = []
+    told: list[BuildLine] = []
     rows: list[dict[str, Any]] = []
     for cell, numbers in states.items():
         runs = recorded.get(cell, [])
@@ -241,7 +241,7 @@ def busy_runs(campaign: StudiedCampaign) -> list[tuple[Stored, pd.DataFrame]]:
 def utilisation(campaign: StudiedCampaign) -> Figure:
     """`gpu-utilisation`: how busy the GPU was over time, one run of each cell."""
     found: list[pd.DataFrame] = []
-    told: list[Told] = []
+    told: list[BuildLine] = []
     for run, stretches in busy_runs(campaign):
         length = stretches["end"] - stretches["x"]
         mean = np.average(stretches["value"], weights=length)
