@@ -1,12 +1,10 @@
 """A campaign with everything a page can show: telemetry, logs, gates, phases, a failed run, and hostile text."""
 
-import hashlib
 import math
 from pathlib import Path
 
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import (
-    Evidence,
     Gate,
     Moment,
     Phase,
@@ -17,6 +15,7 @@ from sparkpub.record.record import (
 )
 from sparkpub.record.store import to_json
 from tests.building import a_record
+from tests.site.conftest import write_run
 
 NAME = "bench"
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
@@ -114,17 +113,4 @@ def _write(place: Path, record: Record) -> None:
     level = 90.0 if record.environment == "native" else 80.0
     log = "".join(f"line {n}: {HOSTILE} {record.run_id}\n" for n in range(1, 261))
     seen = telemetry(85, level, record.plan.position)
-    files = {"telemetry": (".telemetry.csv", seen), "log": (".log", log)}
-    evidence = []
-    for role, (suffix, text) in files.items():
-        path = place / f"{record.stem}{suffix}"
-        path.write_text(text)
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        evidence.append(
-            Evidence.model_validate(
-                {"role": role, "path": path.name, "sha256": digest, "bytes": len(text)}
-            )
-        )
-    (place / f"{record.stem}.json").write_text(
-        to_json(record.model_copy(update={"evidence": tuple(evidence)}))
-    )
+    write_run(place, record, {"telemetry": seen.encode(), "log": log.encode()})

@@ -13,7 +13,6 @@ from sparkpub.site.cache import Cache
 from sparkpub.site.pages import leaderboard_page, measure_page, model_page
 from sparkpub.site.pages.templating import Templates
 from tests.browser.conftest import Host, served
-from tests.browser.test_site import violations
 from tests.leaderboards import LOAD, runs_of
 from tests.site.test_front_page import published
 
@@ -128,25 +127,6 @@ def test_filters_narrow_rows_columns_and_recipes_and_the_address_keeps_them(
     page.click("text=Clear all")
     page.wait_for_url(board.address)
     assert shown(page)[0] == "Model-1B 1,000 2,000"
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
-def test_nobody_is_shut_out_and_nothing_sticks_out(
-    board: Host, width: int, scheme: str
-) -> None:
-    for uri in ("", "measure.html", "model.html"):
-        visit = board.open(
-            uri,
-            viewport={"width": width, "height": 844},
-            color_scheme=scheme,
-            bypass_csp=True,
-        )
-        # The theme, which is not here, puts labels in the place of its radio buttons.
-        found = [line for line in violations(visit.page) if "__tabbed" not in line]
-        assert found == []
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-        assert visit.errors == visit.elsewhere == []
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,6 @@ FIRST_LOAD_LIMIT = 90 * 1024
 """Bytes, compressed, of all that a page loads until nothing more comes."""
 CAMPAIGN_LIMIT = 105 * 1024
 """The same of a campaign, whose page has its diagnostics folded."""
-PAGE_LIMIT, CAMPAIGN_PAGE_LIMIT = 20 * 1024, 28 * 1024
-"""Bytes, compressed, of the HTML of a page, and of that of a campaign."""
-
-
-OPEN_ALL = "document.querySelectorAll('.sp-fold').forEach(fold => fold.open = true)"
 
 
 def settle(page: Any) -> None:
@@ -102,20 +97,19 @@ def test_no_page_errs_reaches_out_or_shuts_anybody_out(site: Host) -> None:
 
 
 def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
-    for uri in ("campaigns/phase1/", RUN):
-        visit = site.open(uri)
-        visit.page.wait_for_selector(".sp-chart")
-        visit.page.evaluate(OPEN_ALL)
-        charts = visit.page.locator(".sp-chart[data-sp-chart]")
-        for index in range(charts.count()):
-            chart = charts.nth(index)
-            chart.scroll_into_view_if_needed()
-            before = chart.bounding_box()["height"]
-            chart.dispatch_event("pointerenter")
-            chart.locator(".sp-wide > div > svg").wait_for()
-            assert chart.bounding_box()["height"] == pytest.approx(before, abs=0.01)
-        assert visit.errors == []
-        visit.page.context.close()
+    visit = site.open("campaigns/phase1/")
+    visit.page.evaluate(
+        "document.querySelectorAll('.sp-fold').forEach(fold => fold.open = true)"
+    )
+    charts = visit.page.locator(".sp-chart[data-sp-chart]")
+    assert charts.count() > 1
+    for chart in charts.all():
+        chart.scroll_into_view_if_needed()
+        before = chart.bounding_box()["height"]
+        chart.dispatch_event("pointerenter")
+        chart.locator(".sp-wide > div > svg").wait_for()
+        assert chart.bounding_box()["height"] == pytest.approx(before, abs=0.01)
+    assert visit.errors == []
 
 
 def test_charts_are_there_without_scripting(site: Host) -> None:
@@ -189,26 +183,6 @@ def test_the_first_load_is_small_and_has_no_chart_script(site: Host) -> None:
     limits = dict.fromkeys(loads, FIRST_LOAD_LIMIT)
     limits[pages[0]] = CAMPAIGN_LIMIT
     assert {uri for uri, size in loads.items() if size > limits[uri]} == set()
-
-
-def test_pages_are_small(site: Host) -> None:
-    pages = {
-        path.relative_to(site.folder).as_posix(): _compressed(path)
-        for path in site.folder.rglob("*.html")
-    }
-    assert {uri.partition("/")[0] for uri in pages} > {
-        "runs",
-        "campaigns",
-        "models",
-        "blog",
-        "data",
-    }
-    large = {
-        uri: size
-        for uri, size in pages.items()
-        if size > (CAMPAIGN_PAGE_LIMIT if "campaigns/" in uri else PAGE_LIMIT)
-    }
-    assert large == {}
 
 
 def _compressed(path: Path) -> int:
@@ -312,22 +286,6 @@ def test_nothing_sticks_out_of_a_small_screen(site: Host) -> None:
             if extent > width:
                 wide[uri, width] = extent
     assert wide == {}
-
-
-def test_the_policy_of_every_page_is_strict(site: Host) -> None:
-    for path in site.folder.rglob("*.html"):
-        text = path.read_text(encoding="utf-8")
-        found = re.search(
-            r'http-equiv="Content-Security-Policy" content="([^"]*)"', text
-        )
-        if 'http-equiv="refresh"' in text:
-            continue
-        assert found is not None, path
-        rules = dict(rule.strip().partition(" ")[::2] for rule in found[1].split(";"))
-        assert "unsafe" not in found[1], path
-        assert "http" not in found[1], path
-        assert {"script-src", "default-src"} <= rules.keys()
-        assert "style-src" in rules, path
 
 
 def test_the_back_button_keeps_the_filter(site: Host) -> None:

@@ -61,17 +61,6 @@ campaign: own
 # First
 
 """
-CLAIM = """\
-- id: same
-  source: {document: the plan}
-  about: data
-  campaign: own
-  metric: output_throughput_tok_s
-  compare: container / native
-  scope: each model
-  expect: {direction: lower}
-  recorded: supported
-"""
 MATRIX_FILE, POST_FILE = "matrix/m.yaml", "site_src/blog/posts/first.md"
 
 
@@ -127,18 +116,9 @@ def a_half_written_record(folder: Path) -> None:
     path.write_text(path.read_text()[:200])
 
 
-def two_posts_of_one_slug(folder: Path) -> None:
-    text(POST_FILE, POST + "One.\n")(folder)
-    text("site_src/blog/posts/second.md", POST + "Two.\n")(folder)
-
-
-PLAN, COLLECT = f"plan {MATRIX_FILE}", f"collect {MATRIX_FILE} --no-commit"
+COLLECT = f"collect {MATRIX_FILE} --no-commit"
 IMPORT = "import runs.csv --mapping map.yaml --campaign mine"
-ELSEWHERE = "--campaign mine --environment native"
-RUN, NO_RUN = (
-    "own-native_a_w_iter01_20260101T100000Z",
-    "own-native_a_w_iter09_20260101T100000Z",
-)
+NO_RUN = "own-native_a_w_iter09_20260101T100000Z"
 TOKEN = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
 
 
@@ -150,11 +130,6 @@ def matrix(before: str, after: str) -> Callable[[Path], None]:
 def mapping(before: str, after: str) -> Callable[[Path], None]:
     """The mapping with one change."""
     return changed("map.yaml", before, after)
-
-
-def claim(before: str, after: str) -> Callable[[Path], None]:
-    """A claim with one change."""
-    return text("site_src/claims.yaml", CLAIM.replace(before, after))
 
 
 def without_settings(folder: Path) -> None:
@@ -170,16 +145,12 @@ USING = [
     Mistake("a command misspelt", "colect matrix/m.yaml", "'colect'. Did you mean 'collect'?; see --help"),
     Mistake("a matrix forgotten", "collect", "collect needs MATRIX; for example: sparkpub collect matrix/demo.yaml"),
     Mistake("a campaign in capitals", f"{COLLECT} --campaign My", "'My' is no name of a campaign"),
-    Mistake("a wrong folder", "check results", "results"),
-    Mistake("a matrix that is not there", "plan matrix/mine.yaml", "matrix/mine.yaml"),
     Mistake("a build in the wrong folder", "build", "this folder has no mkdocs.yml", without_settings),
     Mistake("a pipe for a file", "export -o pipe", "pipe is a device or a pipe", a_pipe),
     Mistake("a server that does not run", "quick 9/v1", "no server answers at http://127.0.0.1:9/v1/models"),
 ]  # fmt: skip
-DECLARING = [
-    Mistake("a tab in YAML", PLAN, "m.yaml:8", matrix("    argv:", "\targv:")),
-]  # fmt: skip
 MEASURING = [
+    Mistake("a tab in YAML", f"plan {MATRIX_FILE}", "m.yaml:8", matrix("    argv:", "\targv:")),
     Mistake("a model that is not there", COLLECT, "/no/such", matrix("{id: x/m}", "{id: x/m, path: /no/such}"), 1),
     Mistake("no Docker engine", COLLECT, "no Docker engine", matrix("{type: host}", "{type: docker, image: x}"), 1,
             {"DOCKER_HOST": "unix:///no/docker.sock"}),
@@ -206,16 +177,11 @@ REVIEWING = [
 ]
 WRITING = [
     Mistake("a function misspelt", "build", "first.md:11", post("It was {{ valu('mean') }}."), 1),
-    Mistake("a model that has no run", "build", "no model 'b'",
-            post('It was {{ value("mean", "output_throughput_tok_s", model="b", environment="native") }}.'), 1),
     Mistake("a typed figure", "build", "first.md:11: '12 tok/s'", post("It was 12 tok/s."), 1),
     Mistake("a dead link", "build", "'blog/posts/first.md' contains a link 'nowhere.md'",
             post("See [this](nowhere.md)."), 1),
-    Mistake("one slug twice", "build", "give one of them another name", two_posts_of_one_slug, 1),
-    Mistake("an unknown claim", "build", "no claim 'sme'", post('{{ claim("sme") }}'), 1),
-    Mistake("a verdict that changed", "build", "recorded as refuted", claim("supported", "refuted"), 1),
 ]  # fmt: skip
-MISTAKES = [*USING, *DECLARING, *MEASURING, *IMPORTING, *REVIEWING, *WRITING]
+MISTAKES = [*USING, *MEASURING, *IMPORTING, *REVIEWING, *WRITING]
 
 
 @pytest.fixture(scope="module")

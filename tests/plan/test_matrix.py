@@ -47,14 +47,6 @@ def test_the_order_of_runs(kind: str, expected: str) -> None:
     assert order(a_matrix(order=kind, iterations=2)) == expected
 
 
-def test_random_is_a_permutation_that_the_seed_reproduces() -> None:
-    first, again, other = (
-        order(a_matrix(order="random", seed=seed)) for seed in (1, 1, 2)
-    )
-    assert first == again != other
-    assert sorted(first) == sorted(other) == sorted(order(a_matrix()))
-
-
 SERVED = {
     "native": {"type": "host", "server": {"argv": ["serve"]}},
     "container": {"type": "docker", "image": "i", "server": {"argv": ["serve"]}},

@@ -102,18 +102,10 @@ def test_without_a_command_the_runtime_has_one(
     assert list(options.recipe.left_out) == row["unused"]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "export A=1; vllm serve {model}",
-        "run $(nproc) {model}",
-    ],
-)
-def test_a_command_that_needs_a_shell_gets_one(tmp_path: Path, command: str) -> None:
-    options = only(matrix(tmp_path, WALKER | {"command": command}))
+def test_a_command_that_needs_a_shell_gets_one(tmp_path: Path) -> None:
+    options = only(matrix(tmp_path, WALKER | {"command": "run $(nproc) {model}"}))
     assert options.server is not None
-    filled = command.replace("{model}", "{model_id}")
-    assert options.server.argv == ("bash", "-c", filled)
+    assert options.server.argv == ("bash", "-c", "run $(nproc) {model_id}")
 
 
 @pytest.mark.parametrize("row", RECIPES["refused"], ids=lambda row: row["words"])

@@ -11,7 +11,6 @@ from sparkpub.record.metrics import (
     declared,
     mixed_units,
     ranked,
-    slug,
 )
 
 PEAK = METRICS["peak_memory_gib"]
@@ -38,14 +37,6 @@ def test_a_distribution_is_seven_metrics_of_which_median_and_p99_are_primary() -
     assert DISTRIBUTIONS == ("request_latency", "ttft", "tpot", "itl")
 
 
-def test_a_share_by_position_is_a_metric_for_each_of_the_first_eight() -> None:
-    shares = [name for name in METRICS if name.startswith("draft_acceptance_position")]
-    assert shares == [f"draft_acceptance_position_{n}_percent" for n in range(1, 9)]
-    third = METRICS["draft_acceptance_position_3_percent"]
-    assert (third.unit, third.role, third.maximum) == ("%", "secondary", 100)
-    assert third.label == "Accepted draft tokens, position 3"
-
-
 def test_what_is_computed_from_another_metric_is_derived_and_nothing_else_is() -> None:
     for metric in METRICS.values():
         assert (metric.role == "derived") is bool(metric.derived_from), metric.name
@@ -60,19 +51,6 @@ def test_every_metric_in_gib_says_whose_memory_it_counts() -> None:
         "system_peak_gib",
         "cgroup_peak_gib",
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "unit", "short"),
-    [
-        ("gpu_energy_joule", "J", "gpu-energy"),
-        ("energy_per_million_tokens_wh", "Wh", "energy-per-million-tokens"),
-    ],
-)
-def test_a_name_ends_in_its_unit_and_is_shortened_by_it(
-    name: str, unit: str, short: str
-) -> None:
-    assert (METRICS[name].unit, slug(name)) == (unit, short)
 
 
 @pytest.mark.parametrize(

@@ -35,31 +35,23 @@ def test_a_release_of_an_index_is_named_by_its_version(noted: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("marker", "command"),
+    ("file", "command"),
     [
-        (None, "pip install 'sparkpub[quick]==V'"),
+        ("pyvenv.cfg", "pip install 'sparkpub[quick]==V'"),
         ("uv-receipt.toml", "uv tool install --force 'sparkpub[quick,site]==V'"),
         ("pipx_metadata.json", "pipx install --force 'sparkpub[quick,site]==V'"),
+        ("archive-v0/AbC/pyvenv.cfg", "uvx --from 'sparkpub[quick,site]==V' sparkpub"),
     ],
 )
 def test_packages_are_added_with_the_installer_that_is_here(
-    marker: str | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """pipx and uv replace the extras that an installation has, so that all of them are named."""
-    _an_installation_with_site(tmp_path, monkeypatch)
-    if marker is not None:
-        (tmp_path / marker).touch()
-    assert package.install_command("quick") == command.replace("V", __version__)
-
-
-def test_what_uvx_started_is_started_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / "archive-v0/AbC"
-    place.mkdir(parents=True)
+    place = (tmp_path / file).parent
+    place.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).touch()
     _an_installation_with_site(place, monkeypatch)
-    wanted = f"sparkpub[quick,site]=={__version__}"
-    assert package.install_command("quick") == f"uvx --from '{wanted}' sparkpub"
+    assert package.install_command("quick") == command.replace("V", __version__)
 
 
 def _an_installation_with_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

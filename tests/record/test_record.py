@@ -22,65 +22,30 @@ def test_a_record_survives_the_disk() -> None:
     assert Record.model_validate_json(original.model_dump_json()) == original
 
 
+def metric(name: str, value: Any, unit: str, **more: str) -> dict[str, Any]:
+    """A change of the metrics to this one."""
+    return {"metrics": {name: {"value": value, "unit": unit, "source": "log", **more}}}
+
+
+PEAK = "peak_memory_gib"
+OWN = {"label": "Peak", "direction": "lower"}
+LOG = {"role": "log", "path": "x", "sha256": "0" * 64, "bytes": 1}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"throughput": 3}, "throughput"),
         (
-            {
-                "metrics": {
-                    "peak_memory": {
-                        "value": 1.0,
-                        "unit": "x",
-                        "source": "log",
-                        "label": "Peak",
-                        "direction": "lower",
-                    }
-                }
-            },
+            metric("peak_memory", 1.0, "x", **OWN),
             "would have the address of another page: peak-memory",
         ),
         ({"origin": {"title": "t", "url": "https://a:99999/"}}, "is no address"),
-        (
-            {
-                "metrics": {
-                    "peak_memory_gib": {"value": 70.0, "unit": "GB", "source": "log"}
-                }
-            },
-            "'GB' should be 'GiB'",
-        ),
-        (
-            {
-                "metrics": {
-                    "gpu_temp_end_celsius": {
-                        "value": 900.0,
-                        "unit": "°C",
-                        "source": "sampler",
-                    }
-                }
-            },
-            "outside",
-        ),
-        (
-            {
-                "metrics": {
-                    "peak_memory_gib": {"value": None, "unit": "GiB", "source": "log"}
-                }
-            },
-            "needs a reason",
-        ),
-        (
-            {"metrics": {"speed": {"value": 1.0, "unit": "m/s", "source": "log"}}},
-            "unknown metric",
-        ),
-        (
-            {
-                "metrics": {
-                    "peak_memory_gib": {"value": "70", "unit": "GiB", "source": "log"}
-                }
-            },
-            "number",
-        ),
+        (metric(PEAK, 70.0, "GB"), "'GB' should be 'GiB'"),
+        (metric("gpu_temp_end_celsius", 900.0, "°C"), "outside"),
+        (metric(PEAK, None, "GiB"), "needs a reason"),
+        (metric("speed", 1.0, "m/s"), "unknown metric"),
+        (metric(PEAK, "70", "GiB"), "number"),
         ({"status": "failed"}, "status_reason"),
         ({"exit_code": 3}, "status ok"),
         ({"model": "../../etc"}, "pattern"),
@@ -91,23 +56,8 @@ def test_a_record_survives_the_disk() -> None:
             {"started": {"value": "2025-11-08T19:51:54Z", "zone": "unknown"}},
             "Z exactly",
         ),
-        (
-            {
-                "evidence": [
-                    {"role": "log", "path": "../x", "sha256": "0" * 64, "bytes": 1}
-                ]
-            },
-            "pattern",
-        ),
-        (
-            {
-                "evidence": [
-                    {"role": "log", "path": "x", "sha256": "0" * 64, "bytes": 1},
-                    {"role": "report", "path": "x", "sha256": "0" * 64, "bytes": 1},
-                ]
-            },
-            "two entries share a path",
-        ),
+        ({"evidence": [LOG | {"path": "../x"}]}, "pattern"),
+        ({"evidence": [LOG, LOG | {"role": "report"}]}, "two entries share a path"),
     ],
 )
 def test_what_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
@@ -116,20 +66,10 @@ def test_what_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
 
 
 def test_a_metric_of_ones_own_says_what_it_is() -> None:
-    own = {
-        "value": 3.0,
-        "unit": "frames/s",
-        "source": "log",
-        "label": "Frame rate",
-        "direction": "higher",
-    }
-    parsed = Record.model_validate_json(
-        json.dumps(damaged(metrics={"frame_rate_fps": own}))
-    )
-    assert (
-        record.metric_of("frame_rate_fps", parsed.metrics["frame_rate_fps"]).label
-        == "Frame rate"
-    )
+    own = metric("frame_rate_fps", 3.0, "frames/s", **OWN)
+    found = Record.model_validate_json(json.dumps(damaged(**own)))
+    value = found.metrics["frame_rate_fps"]
+    assert record.metric_of("frame_rate_fps", value).label == OWN["label"]
 
 
 def test_a_local_time_never_gets_a_zone() -> None:

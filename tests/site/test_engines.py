@@ -17,6 +17,7 @@ from sparkpub.site.build import build
 from sparkpub.site.content import File, Page, Site, SiteOptions
 from sparkpub.site.mkdocs import build_site
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 CONFIG = """
 site_name: test
 site_url: https://site.test/x/
@@ -29,11 +30,6 @@ PLUGIN = "{sparkpub: {folders: data, cache: cache}}, "
 ARTICLE = re.compile(
     r'<article class="md-content__inner[^>]*>(.*?)</article>', re.DOTALL
 )
-
-
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +56,6 @@ def articles(site: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_both_adapters_give_the_same_pages(
     data: Path, sources: Path, options: SiteOptions, tmp_path: Path
 ) -> None:

@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sparkpub.record.errors import SiteError
 from sparkpub.site.content import Page
 from sparkpub.site.pages import blog
 from sparkpub.site.pages.citation import bibtex
@@ -86,7 +85,7 @@ def test_posts_and_campaigns_newest_first_and_no_draft(
     ]
     assert entries[0].findtext(f"{ATOM}published") == "2026-02-01T00:00:00Z"
     summary = entries[-1].findtext(f"{ATOM}summary") or ""
-    assert summary.startswith("Output throughput")
+    assert "on output throughput for m" in summary
 
 
 def test_a_post_has_its_place_and_how_to_cite_it(tree: dict[str, str]) -> None:
@@ -117,21 +116,6 @@ def test_posts_are_in_order_of_their_times() -> None:
         written |= _post(name, f"date: {date}\ntitle: {name}\nslug: {name}")
     found = blog.posts(written)
     assert [post.title for post in found] == ["zone", "day", "late"]
-
-
-@pytest.mark.parametrize(
-    ("head", "message"),
-    [
-        ("slug: x", "a post needs front matter with a date"),
-        ("date: 2026-01-01\nslug: ../x", "slug '../x' is no address"),
-        ("date: 2026-01-01", "a post needs a slug"),
-    ],
-)
-def test_what_is_no_post_is_refused_with_its_file(head: str, message: str) -> None:
-    with pytest.raises(SiteError) as caught:
-        blog.posts(_post("x", head))
-    assert message in str(caught.value)
-    assert "blog/posts/x.md" in str(caught.value)
 
 
 def test_an_entry_for_bibtex() -> None:

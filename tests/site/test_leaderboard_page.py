@@ -4,15 +4,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sparkpub.record.record import Machine, Record
+from sparkpub.record.record import Record
 from sparkpub.review.checks import Finding
 from sparkpub.site.pages import leaderboard_page
 from sparkpub.site.pages.templating import Templates
-from tests.leaderboards import LOAD, a_finding, runs_of
-from tests.site.test_front_page import published
+from tests.leaderboards import a_finding, runs_of
+from tests.site.test_front_page import H200, ONE, SPARK, published, text
 
-SPARK, H200 = Machine(kind="dgx-spark"), Machine(kind="h200")
-ONE = {**LOAD, "concurrency": 1}
 VLLM = {"engine": "vLLM", "engine_version": "0.26.0"}
 
 
@@ -25,10 +23,6 @@ def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
 
 def rows(html: str) -> list[str]:
     return re.findall(r"<tr data-size=.*?</tr>", html, re.DOTALL)
-
-
-def text(html: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
 def test_a_figure_leads_to_its_recipe_and_what_all_share_stands_once() -> None:

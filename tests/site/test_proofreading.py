@@ -192,6 +192,7 @@ UNREADABLE: dict[str, tuple[str, str, int, str]] = {
         "write YYYY-MM-DD without quotes",
     ),
     "no date": ("blog/posts/x.md", "# A post\n", 1, "needs front matter with a date"),
+    "no slug": ("blog/posts/x.md", POST.format(""), 1, "a post needs a slug"),
     "an address of its own": (
         "blog/posts/x.md",
         POST.format("slug: ../x"),

@@ -14,6 +14,7 @@ from sparkpub.site import stamp
 from sparkpub.site.mkdocs import SparkpubPlugin, build_site
 from tests.site.conftest import run_of, write_run
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 FACT = """- id: elsewhere
   says: What a report of ours says.
   value: 12
@@ -47,11 +48,6 @@ def project(data: Path, sources: Path, tmp_path: Path, cache: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
-
-
 def digest(project: Path) -> str:
     config = load_config(str(project / "mkdocs.yml"))
     plugin = config.plugins["sparkpub"]
@@ -77,7 +73,6 @@ def opened() -> Iterator[list[str]]:
     _opened = None
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_an_unchanged_site_is_left_and_a_new_record_is_shown(project: Path) -> None:
     config, site = project / "mkdocs.yml", project / "site"
     with opened() as files:
@@ -111,7 +106,6 @@ def test_an_unchanged_site_is_left_and_a_new_record_is_shown(project: Path) -> N
     assert (site / "runs" / record.run_id / "index.html").is_file()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_build_that_stops_leaves_no_digest_and_stops_again(project: Path) -> None:
     build_site(project / "mkdocs.yml", None)
     (project / "pages" / "more.md").write_text("It made 123.4 tok/s.\n")

@@ -223,6 +223,7 @@ def test_a_changed_verdict_is_shown_in_place(words: Words) -> None:
             "no environment 'vm'",
         ),
         ('reference("unheard-of")', "no reference 'unheard-of'"),
+        ('claim("sme")', "no claim 'sme'"),
         ('value("mean" "peak_memory_gib"', "this is no call"),
     ],
 )
