@@ -15,7 +15,7 @@ from sparkpub.site.study import records
 FOLDER = "charts"
 DRAWN = (
     *("model", "environment", "workload", "panel", "name", "group", "kind", "line"),
-    *("column", "text", "colour", "label", "left", "x", "end", "order", "value"),
+    *("column", "text", "colour", "label", "x", "end", "order", "value"),
     *(
         "low",
         "high",

@@ -224,17 +224,16 @@ def coverage(campaign: StudiedCampaign) -> Figure:
 
 LIMITS = (5, 25, 50, 75, 95)
 """Between two shades of utilisation, in per cent."""
-STRETCHES, MOST_RUNS = 40, 24
-"""Into which a run is divided, and cells at most whose runs are drawn."""
+STRETCHES = 40
+"""Into which a run is divided."""
 
 
 def busy_runs(campaign: StudiedCampaign) -> list[tuple[Stored, pd.DataFrame]]:
-    """The first run of each cell, of `MOST_RUNS` at most, and its stretches; those whose telemetry knows of no GPU left
-    out."""
+    """The first run of each cell and its stretches; those whose telemetry knows of no GPU left out."""
     known = [run for run in campaign.data.runs if run.record.file("telemetry")]
     by_cell = grouped(known, lambda run: run.record.cell)
     first = [runs[0] for cell, runs in by_cell.items() if campaign.holds(*cell)]
-    found = [(run, busy(run)) for run in first[:MOST_RUNS]]
+    found = [(run, busy(run)) for run in first]
     return [(run, stretches) for run, stretches in found if len(stretches)]
 
 

@@ -241,10 +241,15 @@ def capacity(rows: pd.DataFrame) -> str:
         ).sum(),
     }
     told = [
-        f"{reached} of {counted(len(rows), 'build')} kept up with {highest:g} requests/s, the highest rate tried",
+        f"{reached} of {counted(len(rows), 'build')} kept up with {_rate(highest)}, the highest rate tried",
         *(f"{number} {words}" for words, number in others.items() if number),
     ]
     return f"{'; '.join(told)}. Kept up: {LIMITS}."
+
+
+def _rate(value: float) -> str:
+    """`1 request/s`, `0.5 requests/s`."""
+    return f"{value:g} {'request' if value == 1 else 'requests'}/s"
 
 
 def coverage(states: Mapping[str, int]) -> str:

@@ -390,14 +390,13 @@ def points_of(marks: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Ch
 
 
 def _marked(base: "alt.Chart", groups: Sequence[str], legend: str) -> list["alt.Chart"]:
-    """Runs as points, with a `label` above to the right of one that has it, or to the left where `left` is true; the
-    ground of a label parts it from what it covers. Behind them what the axes have to show at least, which nobody sees.
-    """
+    """Runs as points, with a `label` above to the right of one that has it, whose ground parts it from what it covers.
+    Behind them what the axes have to show at least, which nobody sees."""
     named = base.transform_filter("isValid(datum.label) && datum.kind !== 'end'")
     named = named.encode(text=alt.Text("label:N"))
     shown: Spec = {
-        "align": {"expr": "datum.left ? 'right' : 'left'"},
-        "dx": {"expr": "datum.left ? -8 : 8"},
+        "align": "left",
+        "dx": 8,
         "dy": -8,
         "limit": 190,
     }

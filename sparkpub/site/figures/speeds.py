@@ -1,19 +1,17 @@
-"""Figures of speeds: of users of a campaign or of a model, of models beside each other, of versions of a model."""
+"""Figures of speeds: of users of a campaign or of a model, of context and of versions of a model."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from sparkpub.record.text import counted, extent, rounded
+from sparkpub.record.text import counted, rounded
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import USES, Board
+from sparkpub.review.leaderboard import USES
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import (
     Names,
-    flow_name,
     lengths_name,
     load_name,
     told_apart,
@@ -24,8 +22,7 @@ from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
 from sparkpub.review.sweeps import LOAD
 from sparkpub.site.figures import said, shapes
 from sparkpub.site.figures.campaign import MOST_LINES, named_at_ends
-from sparkpub.site.figures.draw import Chart
-from sparkpub.site.figures.figure import Entry, Figure, Value, chart, table_of
+from sparkpub.site.figures.figure import Figure, Value, chart, table_of
 from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.study import KEYS, StudiedCampaign, column, records
 
@@ -64,15 +61,8 @@ def users(campaign: StudiedCampaign) -> Figure:
     """`pareto-front`: throughput of the machine against the speed of each user, along the load."""
     rows = users_of(campaign)
     line = next(line for line in campaign.lines if line.axis is LOAD)
-    notes, number = f"{line.title} {FILLED}", rows["line"].nunique()
-    if number > MOST_LINES:
-        notes += f" {MOST_LINES} of {number} lines are drawn; the table has all."
-    return Figure(
-        says=said.users(rows, line),
-        sample=notes,
-        chart=_users_chart(rows, "Line"),
-        table=table_of(list(rows["tip"])),
-    )
+    says = said.users(rows, line)
+    return _users_figure(rows, "Line", says=says, sample=f"{line.title} {FILLED}")
 
 
 def users_of_model(
@@ -104,15 +94,15 @@ def users_of_model(
     ]
     rows, first = _with_front(pd.DataFrame(points)), curves[0][0]
     most = rows.iloc[int(rows["value"].argmax())]
-    return Figure(
+    return _users_figure(
+        rows,
+        "Recipe",
         key=f"users-of-{model.slug}",
         title="How many users can it serve?",
         says=(
             f"Most measured: {rounded(most['value'])} tok/s in all, with {counted(most['order'], 'user')} "
             f"at {rounded(most['x'])} tok/s each ({most['line']})."
         ),
-        chart=_users_chart(rows, "Recipe"),
-        table=table_of(list(rows["tip"])),
         sample=f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users {FILLED}",
     )
 
@@ -233,6 +223,11 @@ def _rates(speed: Speed, line: str, load: float) -> dict[str, Any]:
     )
 
 
+def _rate(speed: Speed) -> float:
+    """What all users together get, in tok/s."""
+    return round(float(speed.figures[GENERATION].mean), 2)
+
+
 def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with `front`: whether no other one gives more of one and no less of the other; `tip`; and `label`: the
     load, or nothing where another point's number has the place, of which those on the front have theirs first."""
@@ -264,13 +259,17 @@ def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _users_chart(rows: pd.DataFrame, legend: str) -> Chart:
-    lines = list(dict.fromkeys(rows["line"]))[:MOST_LINES]
+def _users_figure(rows: pd.DataFrame, legend: str, sample: str, **words: str) -> Figure:
+    """Rows with their front as lines along the load; `words` are what else the figure says."""
+    every = list(dict.fromkeys(rows["line"]))
+    lines = every[:MOST_LINES]
+    if len(lines) < len(every):
+        sample += f" {MOST_LINES} of {len(every)} lines are drawn; the table has all."
     called = told_apart([line.split(", ") for line in lines])
     shown = rows[rows["line"].isin(lines)].assign(kind="mean")
     shown["group"] = shown["line"].map(dict(zip(lines, called, strict=True)))
     points = shown.drop(columns="label").assign(kind="run", counts=shown["front"])
-    return chart(
+    drawn = chart(
         shapes.lines,
         named_at_ends(pd.concat([shown, points])),
         across="Speed for each user (tok/s)",
@@ -278,73 +277,12 @@ def _users_chart(rows: pd.DataFrame, legend: str) -> Chart:
         groups=called if len(called) > 1 else (),
         legend=legend,
     )
-
-
-# ---- Models and versions ---------------------------------------------------------------------------------------------
-
-
-def models(one: Board, some: Board, addresses: Mapping[str, str]) -> Figure | None:
-    """What one user gets alone and what some get together, of every set-up on both boards. None for fewer than three.
-    `addresses` are those of the models' pages by name."""
-    together = {speed.setup: speed for speed in some.speeds}
-    found = [speed for speed in one.speeds if speed.setup in together]
-    if len(found) < FEWEST:
-        return None
-    users, weights = flow_name(some.load), [speed.weights for speed in found]
-    rows = pd.DataFrame(
-        {
-            "kind": "run",
-            "group": weights,
-            "x": [_rate(speed) for speed in found],
-            "value": [_rate(together[speed.setup]) for speed in found],
-            "name": [speed.model.name for speed in found],
-        }
-    )
-    told: list[dict[str, Value]] = [
-        {
-            "Model": Entry(row["name"], addresses.get(row["name"], "")),
-            "Weights": row["group"],
-            "One user (tok/s)": rounded(row["x"]),
-            f"{users} together (tok/s)": rounded(row["value"]),
-        }
-        for row in records(rows)
-    ]
-    tips = [
-        {**line, "Model": name} for line, name in zip(told, rows["name"], strict=True)
-    ]
-    ends = {rows["x"].idxmin(), rows["x"].idxmax(), rows["value"].idxmax()}
-    rows["label"] = rows["name"].where(rows.index.isin(ends), None)
-    # Left of the slowest one there is no room.
-    rows["left"] = rows.index != rows["x"].idxmin()
-    ratios, most = rows["value"] / rows["x"], some.load.at_once or math.inf
-    sample = f"Each point is a model in one format on a {one.machine}: {lengths_name(one.load)} ({one.load.tool})."
-    held_back = ratios > most
-    if held_back.any() and not held_back.all():
-        # No server can have these: their one user was held back.
-        points = counted(held_back.sum(), "point")
-        sample += f" Left out of the sentence: {points} above {most:g} times, whose single user was held back."
-        ratios = ratios[~held_back]
     return Figure(
-        key="one-and-many-users",
-        title="More users: more in total, less for each",
-        says=f"{users.capitalize()} together get {extent(ratios)} times the tokens of one.",
-        chart=chart(
-            shapes.points,
-            rows.drop(columns="name").assign(tip=column(rows, tips)),
-            across="One user (tok/s)",
-            up=f"{users} together (tok/s)",
-            groups=list(dict.fromkeys(weights)),
-            legend="Weights",
-            log=True,
-        ),
-        table=table_of(told),
-        sample=sample,
+        chart=drawn, table=table_of(list(rows["tip"])), sample=sample, **words
     )
 
 
-def _rate(speed: Speed) -> float:
-    """What all users together get, in tok/s."""
-    return round(float(speed.figures[GENERATION].mean), 2)
+# ---- Versions --------------------------------------------------------------------------------------------------------
 
 
 def versions_of_model(

@@ -45,7 +45,7 @@ LINES: list[Row] = [
     for x in range(1, 5)
 ]
 POINTS: list[Row] = [
-    *({**row, "label": "m", "left": True} for row in LINES[:4]),
+    *({**row, "label": "m"} for row in LINES[:4]),
     *({"kind": "limit", "x": x, "value": 90 / x} for x in (1.0, 9.0)),
 ]
 CELLS: list[Row] = [
