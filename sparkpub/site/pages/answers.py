@@ -163,7 +163,7 @@ def _ranking(board: Board, question: str, words: str, text: str, link: str) -> C
     """The best models of a board as bars."""
     leading = [row.best for row in _leading(board)[:MOST]]
     best = max(entry.value for entry in leading)
-    size = f"from {LARGE}B up, " if _is_large(_leading(board)[0]) else ""
+    size = _size(board)
     return Card(
         question,
         words,
@@ -188,6 +188,11 @@ def _ranking(board: Board, question: str, words: str, text: str, link: str) -> C
 def _leading(board: Board) -> list[RankedModel]:
     """The models that may lead, the best first: the large ones, or all where none is."""
     return [row for row in board.rows if _is_large(row)] or list(board.rows)
+
+
+def _size(board: Board) -> str:
+    """Of which models a card is, where it is of the large ones only."""
+    return f"from {LARGE}B up, " if _is_large(_leading(board)[0]) else ""
 
 
 def _is_large(row: RankedModel) -> bool:
@@ -223,6 +228,7 @@ def _capacity(board: Board | None) -> Card:
             question, words, how, "sparkpub collect MATRIX", "guide/servers/"
         )
     leading = [row.best for row in _leading(board)]
+    size = _size(board)
     held = [entry for entry in leading if entry.capacity.rate][: MOST - 1]
     failed = [entry for entry in leading if not entry.capacity.rate]
     table = [["requests", "per s", "at once", "tok/s each"]]
@@ -236,7 +242,7 @@ def _capacity(board: Board | None) -> Card:
     if held and failed:
         lowest = failed[0].capacity.rates[0]
         text += f" {counted(len(failed), 'model')} cannot take {lowest:g}."
-    scope = f"{board.machine}, {lengths_name(board.load)}, arriving at random"
+    scope = f"{board.machine}, {size}{lengths_name(board.load)}, arriving at random"
     href = f"{ADDRESS}#{board_anchor(board)}"
     return Card(question, words, text, href, "Capacity", scope, table=table)
 
