@@ -259,7 +259,7 @@ def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _users_figure(rows: pd.DataFrame, legend: str, sample: str, **words: str) -> Figure:
+def _users_figure(rows: pd.DataFrame, legend: str, sample: str, **words: Any) -> Figure:
     """Rows with their front as lines along the load; `words` are what else the figure says."""
     every = list(dict.fromkeys(rows["line"]))
     lines = every[:MOST_LINES]
