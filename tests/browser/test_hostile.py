@@ -50,7 +50,7 @@ LOOK = """() => {
       .filter(({type, textContent}) => type !== 'application/ld+json' && textContent.includes('alert(')).length,
     images: document.querySelectorAll('img[src=x]').length,
     text: document.body.innerText.includes('<script>alert(2)</script>'),
-    whole: document.querySelector('footer') !== null,
+    whole: document.querySelector('footer, #place-in-the-plan') !== null,
   };
 }"""
 

@@ -11,7 +11,7 @@ from sparkpub.tools.forms import ResultFile
 _COPIED = re.compile(r"(?im)^\W{0,4}(url|publisher|retrieved|fetched_by)\W{0,3}:")
 """A line of a page that was archived."""
 _FIRST_LETTERS = 2000
-_QUOTED = re.compile(r"(?m)^> .*(?:\||tok|Throughput)")
+_QUOTED = re.compile(r"(?m)^> .*(?:\||\btok(?:ens?)?(?:/s| per)|Throughput)")
 _OTHER_GPU = re.compile(
     r"\b(?:RTX|GTX) ?(?:PRO )?\d{4}\b|\b[ABHL]\d{2,3}0?\b(?= |,|\))|\bMI\d{3}X?\b",
     re.IGNORECASE,

@@ -138,17 +138,17 @@ def test_a_finding_on_several_runs_names_the_smallest_thing_that_holds_them() ->
     view = a_view(*native, other)
     both = ("m/native/w", "m/container/w")
     for runs, words, cells in (
-        (native[:1], "Iteration 1 of m/native/w.", both[:1]),
-        (native[:2], "2 runs of m/native/w.", both[:1]),
-        ([native[0], other], "2 runs of m/native/w and m/container/w.", both),
-        ([*native, other], "All 4 runs of the campaign.", ()),
+        (native[:1], "Iteration 1 of m/native/w was hot.", both[:1]),
+        (native[:2], "2 runs of m/native/w was hot.", both[:1]),
+        ([native[0], other], "2 runs of m/native/w and m/container/w was hot.", both),
+        ([*native, other], "All 4 runs of the campaign was hot.", ()),
     ):
-        (found,) = view.tell("drift", "info", "{}", [(each, "") for each in runs])
+        (found,) = view.tell("drift", "info", "was hot", [(each, "") for each in runs])
         ids = tuple(run.run_id for run in runs)
         assert (found.message, found.runs, tuple(found.cells)) == (words, ids, cells)
     assert found.where == "c"
     assert view.finding("claim", "info", "x.", file="a.md", line=3).where == "a.md:3"
-    assert list(view.tell("drift", "info", "{}", [])) == []
+    assert list(view.tell("drift", "info", "was hot", [])) == []
 
 
 # -- what people answer ------------------------------------------------------------------------------------------
