@@ -119,7 +119,7 @@ def _of_verdict(names: Names, metric: Metric, rows: ComparedRows, which: str) ->
 
 def is_of_few(row: TableRow) -> bool:
     """Whether it is undecided for want of runs, however clear its interval."""
-    return row.verdict == "undecided" and row.n_effective < MINIMUM_RUNS
+    return bool(row.verdict == "undecided" and row.n_effective < MINIMUM_RUNS)
 
 
 def _in_percent(rows: ComparedRows) -> bool:
