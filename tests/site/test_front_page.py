@@ -209,6 +209,7 @@ def test_watts_and_heat_are_those_of_the_runs() -> None:
     assert (found.large, found.unit) == ("40 to 81", "W")
     assert found.scope == "DGX Spark, GPU under load, means of 2 runs"
     assert found.text == "Clock 2.50 GHz. At most 61 °C, in 1 run."
+    assert "columns=gpu_power_mean_watt&columns=gpu_temp_max_celsius" in found.href
 
 
 def test_what_fits_leaves_the_rest_of_the_memory() -> None:

@@ -120,7 +120,7 @@ def context_of_model(
 ) -> Figure | None:
     """How fast one user gets tokens, and how late the first, the more tokens stand before the answer: a line for each
     set-up, of the tool that measured most. None for fewer than three lengths. `speeds` are of one machine."""
-    known = [speed for speed in speeds if _shows_context(speed)]
+    known = [speed for speed in speeds if shows_context(speed)]
     of_one_line = grouped(known, lambda speed: (speed.load.tool, speed.setup)).values()
     curves = [mine for mine in of_one_line if len(mine) >= FEWEST]
     if not curves:
@@ -179,7 +179,7 @@ def context_of_model(
     )
 
 
-def _shows_context(speed: Speed) -> bool:
+def shows_context(speed: Speed) -> bool:
     """Whether one user was alone, the time of an answer is known without that of its prompt, and it is no longer than
     what stands before it."""
     load = speed.load

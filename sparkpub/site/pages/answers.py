@@ -18,7 +18,7 @@ from sparkpub.review.names import environment_name, flow_name, lengths_name
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.over import REPEAT_PERCENT
-from sparkpub.site.figures.speeds import before, decode, first_token
+from sparkpub.site.figures.speeds import before, decode, first_token, shows_context
 from sparkpub.site.pages import campaign_page, findings, memory, model_links
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
@@ -299,10 +299,8 @@ def _by_context(speeds: Sequence[Speed], best: Speed) -> dict[int, Speed]:
         for speed in speeds
         if speed.setup == best.setup
         and speed.load.tool == best.load.tool
-        and speed.load.at_once == 1
+        and shows_context(speed)
         and before(speed) >= SHORT
-        and not speed.doubts
-        and decode(speed)
         and first_token(speed)
     }
     return dict(sorted(found.items()))
@@ -386,7 +384,15 @@ def _power(publication: Publication) -> Card:
         said.append(f"Clock {_range((mhz / 1000 for mhz in clocks), 3)} GHz.")
     if warm := seen(*HEAT):
         said.append(f"At most {max(warm):.0f} °C, in {runs(*HEAT)}.")
-    view = {"campaign": drawn[0].campaign, "x": POWER, "columns": [POWER, *HEAT]}
+    shown = (POWER, *HEAT)
+    having = {speed.campaign for speed in mine if {*shown} & speed.figures.keys()}
+    view = {
+        "campaign": sorted(having),
+        "x": POWER,
+        "y": GENERATION,
+        "sort": POWER,
+        "columns": shown,
+    }
     return Card(
         question,
         words,
