@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sparkpub.cli.group import cli
-from sparkpub.cli.options import DATA, JSON, PATH, declared_in, typed
+from sparkpub.cli.options import DATA, JSON, PATH, declared_in, refuse_beside, typed
 from sparkpub.cli.printing import finish, next_step, on_data, print_as
 
 
@@ -120,7 +120,8 @@ def import_(
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
     if again:
-        _read_again(path, preview=more["preview"])
+        refuse_beside("again", "preview", "as_json")
+        _read_again(path, preview=more["preview"], as_json=as_json)
         return
     from sparkpub.collect import imports
     from sparkpub.collect.imports.given import Given
@@ -142,9 +143,10 @@ def import_(
     finish(failed=bool(outcome.refused))
 
 
-def _read_again(folder: Path, *, preview: bool) -> None:
+def _read_again(folder: Path, *, preview: bool, as_json: bool) -> None:
     """Add to the records of a campaign what their evidence says besides; nothing else in them changes."""
     from sparkpub.record.store import read_campaign, to_json, write_atomic
+    from sparkpub.record.text import counted
     from sparkpub.review.again import read_again
 
     read_campaign(folder)  # says what is wrong with a folder that is no campaign
@@ -152,6 +154,9 @@ def _read_again(folder: Path, *, preview: bool) -> None:
     for stored, record in found:
         if not preview:
             write_atomic(stored.path, to_json(record))
-    click.echo(
-        f"{len(found):,} records {'would gain' if preview else 'gained'} something"
+    verb = "would gain" if preview else "gained"
+    print_as(
+        as_json,
+        lambda: {"preview": preview, "gained": [run.run_id for _, run in found]},
+        lambda: [f"{counted(len(found), 'record')} {verb} something"],
     )

@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 from sparkpub.collect.imports import about, import_results
 from sparkpub.collect.imports.given import Given
 from sparkpub.record import repository
-from sparkpub.record.errors import SparkpubError
-from sparkpub.record.owner import OWNER_FILE, ArenaLine, Owner, of, read
+from sparkpub.record.errors import SparkpubError, UsageError
+from sparkpub.record.owner import OWNER_FILE, ArenaLine, Owner, gathered, of, read
 from sparkpub.record.package import source
 from sparkpub.record.record import Origin
 from sparkpub.record.repository import GitError
@@ -52,8 +52,8 @@ def gather(path: Path, out: Path, say: Callable[[str], None]) -> Iterator[Gather
     gathered of that owner before stays. An owner whose line is gone goes."""
     lines = read(path)
     out.mkdir(parents=True, exist_ok=True)
-    for folder in out.iterdir():
-        if folder.name not in {line.id for line in lines} and folder.is_dir():
+    for folder in gathered(out):
+        if folder.name not in {line.id for line in lines}:
             shutil.rmtree(folder)
     for line in lines:
         told = partial(Gathered, line.id, line.commit)
@@ -73,6 +73,9 @@ def _gathered(
         known = of(place)
         if known is not None and known.made_from == digest:
             return "unchanged"
+    if place.exists() and not (place / OWNER_FILE).is_file():
+        remedy = "choose another folder with --out"
+        raise UsageError("it was not gathered", where=str(place), remedy=remedy)
     work = _work(place)
     shutil.rmtree(work, ignore_errors=True)
     try:

@@ -63,11 +63,11 @@ class Cache:
         return not self._folder.is_dir() or next(self._folder.iterdir(), None) is None
 
     def get(self, key: str) -> bytes | None:
-        """What was put under this key, or None where it is not there."""
+        """What was put under this key, or None where it is not there, or where a power cut left an empty file."""
         place = self._place(key)
         try:
             os.utime(place)
-            return place.read_bytes()
+            return place.read_bytes() or None
         except OSError:
             return None
 

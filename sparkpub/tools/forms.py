@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
@@ -22,7 +22,7 @@ from sparkpub.record.outside import MOST_BYTES, UnfitError
 from sparkpub.record.record import Moment
 from sparkpub.tools import reading
 
-JSON = (".json", ".jsonl")
+JSON, CSV = (".json", ".jsonl"), (".csv", ".tsv")
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt")
 TEXTS = (".log", ".stdout", ".out", ".txt", ".md")
 """What a program printed, as people keep it: the one that says most first."""
@@ -137,29 +137,54 @@ def spread_out(item: Any, path: list[str]) -> Iterator[tuple[dict[str, Any], Any
             yield {**around, step: row}, {**item, step: kept}
 
 
-def of_csv(text: str) -> list[dict[str, Any]]:
-    """The rows of a CSV by the names of its header; an empty cell, and one that is missing at the end, is None. Raises
-    FileError where a row has more cells than the header, or the header names two columns alike."""
+class CsvTable(NamedTuple):
+    """A CSV as read."""
+
+    rows: list[dict[str, Any]]
+    """By the names of the header; an empty cell, and one that is missing at the end, is None."""
+    longer: list[int]
+    """The lines of rows with more cells than the header, which are not among the rows."""
+    uneven: int
+    """How many rows have fewer cells than the header, or empty ones after its last."""
+
+
+@lru_cache(maxsize=2)
+def csv_table(text: str) -> CsvTable:
+    """Every reader asks it of the same file; nobody changes it. Raises FileError where it is none, or the header names
+    two columns alike."""
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    lines = io.StringIO(text, newline="")
-    reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     before = csv.field_size_limit(MOST_BYTES)  # one for the whole process
-    rows = []
+    rows, longer, uneven = [], [], 0
     try:
-        names = [name.strip() for name in reader.fieldnames or ()]
+        names = [name.strip() for name in next(reader, ())]
         if len(set(names)) < len(names):
             raise FileError("two columns of the header have the same name; rename one")
-        reader.fieldnames = names
-        for row in reader:
-            if None in row:
-                where = f"line {reader.line_num}"
-                raise FileError(f"{where} has more cells than the header; correct it")
-            rows.append({name: (row[name] or "").strip() or None for name in names})
+        for line in reader:
+            cells = [cell.strip() or None for cell in line]
+            if any(cells[len(names) :]):
+                longer.append(reader.line_num)
+            elif any(cells):
+                uneven += len(cells) != len(names)
+                rows.append(dict(itertools.zip_longest(names, cells[: len(names)])))
     except csv.Error as error:
         raise FileError(f"not CSV, or cut short: {error}") from None
     finally:
         csv.field_size_limit(before)
-    return [row for row in rows if any(row.values())]
+    return CsvTable(rows, longer, uneven)
+
+
+def more_cells(line: int) -> str:
+    """What is wrong with such a line of a CSV."""
+    return f"line {line} has more cells than the header; correct it"
+
+
+def of_csv(text: str) -> list[dict[str, Any]]:
+    """The rows of a CSV that a program wrote. Raises FileError, for a row with more cells than the header, too."""
+    table = csv_table(text)
+    if table.longer:
+        raise FileError(more_cells(table.longer[0]))
+    return table.rows
 
 
 def of_columns(text: str) -> list[dict[str, str]]:
@@ -179,8 +204,8 @@ def of_table(file: ResultFile) -> list[dict[str, Any]]:
     """The rows of a table in a file, or the objects of a JSON document. Raises FileError."""
     if file.suffix == ".txt":
         return of_columns(file.text)
-    if file.suffix in (".csv", ".tsv"):
-        return of_csv(file.text)
+    if file.suffix in CSV:
+        return csv_table(file.text).rows
     if file.suffix == ".parquet":
         return _of_parquet(file.content)
     return of_json(file.content)

@@ -44,9 +44,9 @@ def speculation(settings: Mapping[str, str]) -> str | None:
 
 
 def backend(settings: Mapping[str, str]) -> str | None:
-    """What the engine computes with, where it says so; one of several that counts as none is left out."""
+    """What the engine computes with, where it says so: `Vulkan`, `ROCm RPC`."""
     said = settings.get("backends") or settings.get("backend")
-    return said if said and is_used(said) else None
+    return " ".join(said.split(",")) if said and is_used(said) else None
 
 
 def variant(seen: Observed, machines: int | None = None) -> dict[str, str]:

@@ -106,6 +106,19 @@ def test_results_are_imported_as_their_line_says(tmp_path: Path) -> None:
     assert all(record.evidence == () for record in campaign.records)
 
 
+def test_a_folder_that_was_not_gathered_is_never_touched(
+    tmp_path: Path, theirs: Path
+) -> None:
+    hub = tmp_path / "hub"
+    for name in ("one", "mine"):
+        (hub / "gathered" / name).mkdir(parents=True)
+        (hub / "gathered" / name / "file").touch()
+    done = gathered(hub, line("one", theirs, committed(theirs)))
+    assert done.exit_code == 1
+    assert "it was not gathered" in done.output
+    assert len([*(hub / "gathered").glob("*/file")]) == 2
+
+
 HOSTILE = {
     "a folder that is a bare repository": lambda place: [
         (place / "bare" / name).mkdir(parents=True) for name in ("objects", "refs")

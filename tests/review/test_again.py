@@ -4,9 +4,11 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from sparkpub.cli import cli
+from sparkpub.record.errors import UsageError
 from sparkpub.record.store import read_record
 
 DATA = Path(__file__).parents[2] / "data/comprehensive/spark-open-loop"
@@ -30,7 +32,12 @@ def test_evidence_read_again_adds_and_changes_nothing(tmp_path: Path) -> None:
     figure = document["metrics"].pop("ttft_mean_ms")
     record.write_text(json.dumps(document))
     command = ["import", str(folder), "--again"]
-    assert CliRunner().invoke(cli, command).output == "1 records gained something\n"
+    preview = CliRunner().invoke(cli, [*command, "--preview", "--json"])
+    assert json.loads(preview.stdout) == {
+        "preview": True,
+        "gained": [stored.record.run_id],
+    }
+    assert CliRunner().invoke(cli, command).output == "1 record gained something\n"
     after = json.loads(record.read_text())
     assert after["metrics"].pop("ttft_mean_ms") == figure
     assert "draft_acceptance_percent" in after["metrics"]
@@ -38,3 +45,10 @@ def test_evidence_read_again_adds_and_changes_nothing(tmp_path: Path) -> None:
         del after["metrics"][name]
     assert after == document
     assert CliRunner().invoke(cli, command).output == "0 records gained something\n"
+
+
+@pytest.mark.parametrize("option", ["--no-originals", "--machine=h200"])
+def test_what_has_no_effect_on_evidence_read_again_is_refused(option: str) -> None:
+    done = CliRunner().invoke(cli, ["import", str(DATA), "--again", option])
+    assert isinstance(done.exception, UsageError)
+    assert option.partition("=")[0] in str(done.exception)

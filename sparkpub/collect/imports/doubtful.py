@@ -4,17 +4,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sparkpub.record import catalogue
+from sparkpub.collect.imports.facts import machine_called
 from sparkpub.tools import forms
 from sparkpub.tools.forms import ResultFile
 
 _COPIED = re.compile(r"(?im)^\W{0,4}(url|publisher|retrieved|fetched_by)\W{0,3}:")
 """A line of a page that was archived."""
 _FIRST_LETTERS = 2000
-_QUOTED = re.compile(r"(?m)^> .*(?:\||\btok(?:ens?)?(?:/s| per)|Throughput)")
+_QUOTED = re.compile(
+    r"(?m)^> *(?:\||.*\d ?tok(?:en)?s?(?:/s| per)|.*[Tt]hroughput.*\d)"
+)
+"""A row of a table, or a line with a rate, as Markdown quotes them."""
 _OTHER_GPU = re.compile(
-    r"\b(?:RTX|GTX) ?(?:PRO )?\d{4}\b|\b[ABHL]\d{2,3}0?\b(?= |,|\))|\bMI\d{3}X?\b",
-    re.IGNORECASE,
+    r"\b(?:(?:RTX|GTX|rtx|gtx)[ _-]?(?:PRO |Pro )?\d{4}|[ABH][123]?00|[AL][14]0S?|A30|L4|H20|H800|MI\d{3}X?)\b"
 )
 """GPUs by their makers' names."""
 _INVENTED = re.compile(
@@ -23,7 +25,7 @@ _INVENTED = re.compile(
 _SAMPLE = re.compile(
     r"(?i)(?<![a-z])(synthetic|interpolated|sample|samples|mock|dummy)(?![a-z])"
 )
-_SAYS_SO = ("id", "run_id", "source", "status", "provenance", "origin", "data_type")
+_SAYS_SO = ("source", "status", "provenance", "origin", "data_type")
 """Names under which a row says where its figures come from."""
 _PROSE_WORDS = 60
 """A text with more words outside its tables is prose, and no output of a tool."""
@@ -32,18 +34,19 @@ _PROSE_WORDS = 60
 def not_own(file: ResultFile, machine: str | None, *, is_named: bool) -> str:
     """Why the tables of a text are no results of its owner's; empty where they are. One that was named is its owner's
     word, unless it was copied."""
-    copied = _COPIED.search(file.text[:_FIRST_LETTERS])
+    is_prose = file.suffix == ".md"
+    copied = _COPIED.search(file.text[:_FIRST_LETTERS]) if is_prose else None
     if copied is not None:
         return f"a page of somebody else's: it has a line `{copied[1]}:`"
-    if _QUOTED.search(file.text):
+    if is_prose and _QUOTED.search(file.text):
         return "it quotes somebody else's results"
     if is_named:
         return ""
-    other = _OTHER_GPU.search(file.text)
-    if machine and other and catalogue.machine_of(other[0]) != machine:
+    other, own = _OTHER_GPU.search(file.text), machine_called(machine)
+    if own and other and not own.startswith(str(machine_called(other[0]))):
         return f"it speaks of another GPU: {other[0]}"
     words = " ".join(_prose(file.text)).split()
-    if file.suffix == ".md" and len(words) > _PROSE_WORDS:
+    if is_prose and len(words) > _PROSE_WORDS:
         return "a table in prose; name the file to import it"
     return ""
 

@@ -23,6 +23,7 @@ from sparkpub.collect.imports.given import (
 )
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError, field_problems
+from sparkpub.record.text import counted
 from sparkpub.tools import forms
 from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.language import (
@@ -73,8 +74,14 @@ class ToolReader:
         shaped = self._shape.runs(file)
         if self._among_others:
             shaped = [run for run in shaped if run.is_sure]
-        omitted = [run.omitted for run in shaped if run.omitted]
+        omitted = [
+            Left(file.source, run.omitted, refused=run.is_wrong)
+            for run in shaped
+            if run.omitted
+        ]
         runs = self._runs(shaped, file)
+        if not runs and any(left.refused for left in omitted):
+            raise FileError(omitted[0].reason)  # nothing else shows whose file it is
         if not (runs or omitted):
             return False
         doubt = self._doubt(beside)
@@ -83,14 +90,25 @@ class ToolReader:
             return True
         twin = self._shape.twin(file)
         if twin is None:
-            self.found += [Left(file.source, why, refused=False) for why in omitted]
-            self.found += self._read(runs, beside)
+            self.found += [*omitted, *self._read(runs, beside)]
+            self._say_uneven(beside)
         elif file.suffix != ".csv" and beside.folder.is_sidecar(file):
             return False  # it is read with the report
         else:
             why = f"the same results as {twin}"
             self.found.append(Left(file.source, why, refused=False))
         return True
+
+    def _say_uneven(self, beside: Beside) -> None:
+        """That rows of a CSV end early, once."""
+        file = beside.file
+        is_csv = self._shape is SHAPES["table"] and file.suffix in forms.CSV
+        uneven = forms.csv_table(file.text).uneven if is_csv else 0
+        if uneven:
+            rows = counted(uneven, "row")
+            beside.folder.given.say(
+                f"{file.source}: {rows} with fewer cells than the header, or empty ones after it; none is lost"
+            )
 
     def refuse_missing(self) -> None:
         """Raise ImportFormatError for columns that a mapping of somebody's names and no file has."""

@@ -271,7 +271,7 @@ CHECKS = (
         "Duplicate iterations?",
         asked=(
             Asked(
-                "repeat an iteration, of which the first record counts, so that nobody picks the better one",
+                "are several records of one iteration, of which the first counts, so that nobody picks the better one",
                 _doubled,
                 "error",
             ),

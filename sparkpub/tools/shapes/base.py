@@ -24,6 +24,8 @@ class ShapedRun:
     """Whether its file can be of no other tool."""
     omitted: str = ""
     """Why it shall be none."""
+    is_wrong: bool = False
+    """Whether that can be corrected."""
     missing: str = ""
     """What it lacks to count as a measurement."""
     family: str | None = None
@@ -38,8 +40,12 @@ def of_json(file: ResultFile) -> list[ShapedRun]:
 
 
 def of_table(file: ResultFile) -> list[ShapedRun]:
-    """The rows of a table in a file. Raises FileError."""
-    return [ShapedRun(row) for row in forms.of_table(file)]
+    """The rows of a table in a file, and those of a CSV that have to be corrected. Raises FileError."""
+    rows = [ShapedRun(row) for row in forms.of_table(file)]
+    longer = forms.csv_table(file.text).longer if file.suffix in forms.CSV else ()
+    return rows + [
+        ShapedRun({}, omitted=forms.more_cells(line), is_wrong=True) for line in longer
+    ]
 
 
 @dataclass(frozen=True)

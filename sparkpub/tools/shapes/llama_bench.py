@@ -51,6 +51,10 @@ _BUILD = re.compile(
     r"^build: (?P<build_commit>\S+) \((?P<build_number>\d+)\)$", re.MULTILINE
 )
 _MODEL_FLAG = re.compile(r"\bllama-bench\b[^\n]*?\s(?:-m|--model)[ =](\S+\.gguf)")
+_COMMAND = re.compile(r"\bllama-bench [^\n]*")
+_SERVERS = re.compile(r"\s--rpc[ =](\S+)")
+"""The servers that compute parts of the model, as HOST:PORT."""
+_ITSELF = {"127.0.0.1", "localhost"}
 _DEVICES = re.compile(r"^ *Device \d+: .*$", re.MULTILINE)
 """The lines before the table that name the GPUs."""
 _TEST = re.compile(
@@ -75,12 +79,23 @@ def runs(file: ResultFile) -> list[ShapedRun]:
         report = json.dumps(of_run, indent=1).encode()
         if len(of_run) == len(tests) and file.suffix in forms.JSON:
             report = file.content
-        said = document(of_run) | {"devices": devices}
+        said = document(of_run) | {"devices": devices, "nodes": _nodes(file.text)}
         family = str(of_run[0].get("model_type")).replace(" - ", " ")
         files = {"report": report}
         run = ShapedRun(said, files, family=family, is_mixed=len(types) > 1)
         found.append(run)
     return found
+
+
+def _nodes(text: str) -> int | None:
+    """How many machines the command before the table names, its own among them; None where it names none, or there
+    are several commands."""
+    commands = _COMMAND.findall(text)
+    named = _SERVERS.search(commands[0]) if len(commands) == 1 else None
+    if named is None:
+        return None
+    hosts = {server.partition(":")[0] for server in named[1].split(",")}
+    return 1 + len(hosts - _ITSELF)
 
 
 def _together(tests: Sequence[Document]) -> Iterator[tuple[Document, ...]]:

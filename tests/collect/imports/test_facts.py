@@ -287,12 +287,12 @@ def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
 ) -> None:
     """The second build comes later; the first keeps the plain name, also when both are read again."""
 
-    def imported(*folders: Path) -> set[tuple[str, str]]:
+    def imported(*folders: Path) -> set[tuple[str, int]]:
         for folder in folders:
             about = imports.about(None, other)
             import_results(None, folder, tmp_path / "d", Given("c", about=about))
         stored = read_folder(tmp_path / "d/c")
-        return {(item.record.environment, item.record.iteration) for item in stored}  # type: ignore[misc]
+        return {(item.record.environment, item.record.iteration) for item in stored}
 
     second = tmp_path / "second"
     shutil.copytree(other, second)

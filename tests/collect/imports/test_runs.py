@@ -134,14 +134,14 @@ def test_what_the_table_of_llama_bench_does_not_say_is_not_guessed(
     assert {record.model for record in records} == {"llama-b-f16"}  # llama ?B F16
     table = tmp_path / "printed.txt"
     table.write_text(
-        "$ ./llama-bench -m models/Tiny-F16.gguf -p 32\n"
+        "$ ./llama-bench -m models/Tiny-F16.gguf --rpc 10.0.0.2:1,10.0.0.2:2,localhost:1\n"
         "  Device 0: NVIDIA GB10, compute capability 12.1, VMM: yes\n"
         + (LLAMA / "multi.md").read_text()
     )
     _, records = imported("llama-bench", table, tmp_path / "command")
-    assert {(record.model, record.machine.kind) for record in records} == {
-        ("tiny-f16", "dgx-spark")
-    }
+    # Its own machine, and one with two servers.
+    machines = {(run.model, run.machine.kind, run.machine.count) for run in records}
+    assert machines == {("tiny-f16", "dgx-spark", 2)}
     outcome, records = imported(
         "llama-bench", LLAMA / "models.md", tmp_path / "m", model="tiny"
     )

@@ -106,6 +106,8 @@ PROSE = "We measured this on a Friday, and these words go on for a while. " * 6
         (f"On an RTX 4090:\n{RESULT}", "another GPU: RTX 4090"),
         (f"{PROSE}\n{RESULT}", "a table in prose"),
         (RESULT, None),
+        # A build of llama.cpp, a note, and the owner's own GPU under another name.
+        (f"| llama.cpp | b9010 |\n> not tok/s alone\nNVIDIA GB10:\n{RESULT}", None),
     ],
 )
 def test_a_text_is_a_result_only_where_it_is_its_owners(
@@ -114,7 +116,7 @@ def test_a_text_is_a_result_only_where_it_is_its_owners(
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "page.md").write_text(text)
-    given = Given("c", model="m", environment="native", machine="dgx-spark")
+    given = Given("c", model="m", environment="native", machine="DGX Spark")
     if reason is None:
         assert len(import_results(None, folder, tmp_path, given).records) == 1
         return
@@ -122,11 +124,23 @@ def test_a_text_is_a_result_only_where_it_is_its_owners(
         import_results(None, folder, tmp_path, given)
 
 
+@pytest.mark.parametrize(
+    "line", ["url: http://localhost:8000/v1", "> x-auth-token: 5 tok/s", "RTX 4080"]
+)
+def test_what_a_program_printed_is_no_quotation(line: str, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "client.log").write_text(f"{line}\n{RESULT}")
+    given = Given("c", model="m", environment="native", machine="RTX 4080 Super")
+    assert len(import_results(None, folder, tmp_path, given).records) == 1
+
+
 def test_rows_that_say_that_nobody_measured_them_are_left_out(tmp_path: Path) -> None:
     """And a rate of 0 is a failed run, whose figure nobody averages; a file may say it by its name."""
-    lines = "model,engine,date,source,tok/s\n"
-    lines += "m,vLLM,2026-03-01,own run,10\nm,vLLM,2026-03-01,curve interpolated,20\n"
-    lines += "m,vLLM,2026-03-01,own run,0\n"
+    lines = "id,model,engine,date,source,tok/s\n"
+    lines += "real-vs-synthetic,m,vLLM,2026-03-01,own run,10\n"
+    lines += "b,m,vLLM,2026-03-01,curve interpolated,20\n"
+    lines += "c,m,vLLM,2026-03-01,own run,0\n"
     (tmp_path / "in").mkdir()
     for name in ("runs.csv", "sample-runs.csv"):
         (tmp_path / "in" / name).write_text(lines)

@@ -280,7 +280,8 @@ PLAIN = (
 def packed(table: pa.Table) -> bytes:
     file = pa.BufferOutputStream()
     pq.write_table(table, file, compression="zstd")
-    return file.getvalue().to_pybytes()
+    content: bytes = file.getvalue().to_pybytes()
+    return content
 
 
 def typed() -> bytes:
@@ -329,6 +330,24 @@ def test_the_same_table_in_any_form(
         "2026-03-01T00:00:00",
     )
     assert values(run) == {"output_throughput_tok_s": 5.0}
+
+
+def test_a_row_with_more_cells_is_refused_by_its_line_and_uneven_ends_are_said_once(
+    tmp_path: Path,
+) -> None:
+    """The second row ends early, and the third after its last cell."""
+    table = "model,environment,started,tok,note\n"
+    for end in ("10,x", "20", "30,x,,", "40,x,y", "50,x"):
+        table += f"a,native,2026-03-01,{end}\n"
+    said: list[str] = []
+    assert refusal(tmp_path, table, PLAIN, say=said.append) == (
+        "runs.csv: line 5 has more cells than the header; correct it"
+    )
+    rates = [run.value("output_throughput_tok_s") for run in records(tmp_path)]
+    assert rates == [10, 20, 30, 50]
+    assert [line[:30] for line in said if "cells" in line] == [
+        "runs.csv: 2 rows with fewer ce"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -664,7 +664,9 @@ def test_growth_before_the_measurement_is_no_leak(begins: float | None) -> None:
 def test_an_iteration_counts_once() -> None:
     again = a_run(minute=5)
     (line,) = told("duplicate-iteration", a_view(a_run(), a_run(iteration=2), again))
-    assert line.startswith("error: 2 runs of m/native/w repeat an iteration")
+    assert line.startswith(
+        "error: 2 runs of m/native/w are several records of one iteration"
+    )
     repeat = a_run(minute=5, repeat_of=a_run().run_id)
     assert told("duplicate-iteration", a_view(a_run(), repeat)) == []
 
