@@ -16,7 +16,7 @@ from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import Board, boards
+from sparkpub.review.leaderboard import Board, boards, machines
 from sparkpub.review.names import Names
 from sparkpub.review.progress import VersionLine, lines
 from sparkpub.review.results import Results
@@ -75,6 +75,11 @@ class Publication:
     def speeds(self) -> list[Speed]:
         """What was measured of models, cell by cell."""
         return speeds(self.review, self.results.cell_rows, self.names)
+
+    @cached_property
+    def home(self) -> str | None:
+        """The machine that comes first; None where no speed was measured."""
+        return next(iter(machines(self.speeds, self.options.home)), None)
 
     @cached_property
     def boards(self) -> list[Board]:

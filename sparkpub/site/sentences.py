@@ -19,6 +19,7 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import WITH, Names, in_environment, told_apart
+from sparkpub.review.statistics.estimate import MINIMUM_RUNS
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding
 from sparkpub.tools.shapes.llama_benchy import FALLBACK
@@ -35,7 +36,7 @@ def differences(names: Names, metric: Metric, rows: ComparedRows) -> str:
     """All comparisons of a metric, a sentence for each verdict, that of most first. Empty where nothing is compared."""
     said = []
     for pair in _pairs(rows):
-        by_verdict = grouped(pair, lambda row: row.verdict).values()
+        by_verdict = grouped(pair, lambda row: (row.verdict, is_of_few(row))).values()
         for same in sorted(by_verdict, key=len, reverse=True):
             which = _which(names, same, pair)
             said.append(_of_verdict(names, metric, same, which))
@@ -106,7 +107,19 @@ def _of_verdict(names: Names, metric: Metric, rows: ComparedRows, which: str) ->
             f"{subject} is {equal} {' and '.join(places)} for {which} "
             f"(measured {measured}, {ends}; up to {rare}{SPACE}% slow runs would not show)."
         )
-    return f"No clear effect of {_effect(candidate)} on {metric.within_sentence} for {which}: {measured} ({ends})."
+    says, why = "No clear effect", ""
+    if is_of_few(row):
+        says = "Too few independent runs to judge the effect"
+        why = f"; {MINIMUM_RUNS} are needed"
+    elif bounds and (min(bounds) > 0 or max(bounds) < 0):
+        why = "; not significant after correction for the number of comparisons"
+    about = f"{_effect(candidate)} on {metric.within_sentence} for {which}"
+    return f"{says} of {about}: {measured} ({ends}{why})."
+
+
+def is_of_few(row: TableRow) -> bool:
+    """Whether it is undecided for want of runs, however clear its interval."""
+    return bool(row.verdict == "undecided" and row.n_effective < MINIMUM_RUNS)
 
 
 def _in_percent(rows: ComparedRows) -> bool:

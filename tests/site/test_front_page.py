@@ -153,24 +153,25 @@ def test_users_together_get_a_share_each_and_a_wide_spread_is_shown() -> None:
 
 
 def test_context_is_told_at_the_lengths_that_were_measured() -> None:
+    """20 ms a token are 50 a second and 25 are 40, whatever the wait makes of the throughput."""
     records = [
         record
-        for at, rate, wait in ((1024, 60.0, 500.0), (8192, 54.0, 2300.0))
+        for at, token, wait in ((1024, 20.0, 500.0), (8192, 25.0, 2300.0))
         for record in served(
             "30B",
-            rate,
+            30.0,
             load={**ONE, "input_tokens": at},
-            metrics={"ttft_mean_ms": wait},
+            metrics={"ttft_mean_ms": wait, "tpot_mean_ms": token},
             workload=f"p{at}",
         )
     ]
     found = card("long context", *records)
     assert found.table == [
         ["tokens read", "1k", "8k"],
-        ["tok/s", "60.0", "54.0"],
+        ["tok/s", "50.0", "40.0"],
         ["first token", "0.50 s", "2.3 s"],
     ]
-    assert found.text == "At 8k it generates at 90 % of the speed at 1k."
+    assert found.text == "At 8k it generates at 80 % of the speed at 1k."
 
 
 def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:
@@ -183,7 +184,18 @@ def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:
         ["tok/s", "16 bits", "8 bits"],
         ["A-30B", "30.0", "48.0"],
     ]
-    assert found.text.startswith("Times as fast as 16 bits: FP8 1.6 (1 model).")
+    assert "only the weights differ: FP8 1.6 (1 model)." in found.text
+
+
+def test_what_was_measured_is_rounded_to_nearest() -> None:
+    """66 by 30 are 2.2 and 47.7 by 30 are 1.59: outwards they would be 2.3 and 1.5."""
+    records = [
+        *served("30B", 30.0, observed=BF16),
+        *served("30B", 47.7, workload="n"),
+        *served("40B", 30.0, observed=BF16),
+        *served("40B", 66.0, workload="n"),
+    ]
+    assert "FP8 1.6 to 2.2 (2 models)" in card("format", *records).text
 
 
 def test_watts_and_heat_are_those_of_the_runs() -> None:
@@ -197,6 +209,7 @@ def test_watts_and_heat_are_those_of_the_runs() -> None:
     assert (found.large, found.unit) == ("40 to 81", "W")
     assert found.scope == "DGX Spark, GPU under load, means of 2 runs"
     assert found.text == "Clock 2.50 GHz. At most 61 °C, in 1 run."
+    assert "columns=gpu_power_mean_watt&columns=gpu_temp_max_celsius" in found.href
 
 
 def test_what_fits_leaves_the_rest_of_the_memory() -> None:

@@ -45,7 +45,7 @@ def test_an_owner_has_a_page_and_others_figures_stand_beside(
     assert "No licence is stated" in page
     assert "campaigns/some.c/" in page
     # The same runs on both sides: no difference.
-    assert "0.0" in page
+    assert "<td>0.0\u00a0%</td>" in page
     assert "this site" in page
     assert "owners/some/" in pages["owners/index.md"]
 

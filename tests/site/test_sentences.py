@@ -27,7 +27,12 @@ KEYS: Any = Keys()
 
 
 def comparison(
-    model: str, verdict: str, *, percent: float = 5.0, workload: str = "w"
+    model: str,
+    verdict: str,
+    *,
+    percent: float = 5.0,
+    workload: str = "w",
+    worth: float = 10.0,
 ) -> Any:
     """The interval reaches 3 units to both sides; of a mean of 200 these are 1.5 %."""
     difference = 2 * percent
@@ -44,6 +49,7 @@ def comparison(
         baseline="native",
         difference=difference,
         difference_percent=percent,
+        n_effective=worth,
         equivalence_margin_percent=1.0,
         analysis="paired",
         machines=1,
@@ -67,6 +73,17 @@ def comparison(
         (
             [comparison("a", "undecided", percent=0.4)],
             "No clear effect of container on output throughput for a: +0.4 % (−0.6 to +1.4 %).",
+        ),
+        # Why it is open though its interval is clear of zero: runs worth fewer than four, or a correction.
+        (
+            [comparison("a", "undecided", percent=-10, worth=3)],
+            "Too few independent runs to judge the effect of container on output throughput for a: −10.0 % "
+            "(−11.0 to −9.0 %; 4 are needed).",
+        ),
+        (
+            [comparison("a", "undecided", percent=2)],
+            "No clear effect of container on output throughput for a: +2.0 % "
+            "(+1.0 to +3.0 %; not significant after correction for the number of comparisons).",
         ),
         (
             [comparison(name, "confounded", percent=2.6) for name in "abc"],

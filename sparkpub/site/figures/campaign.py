@@ -21,8 +21,9 @@ from sparkpub.site.study import KEYS, StudiedCampaign, cells_of, column, records
 
 MOST_ROWS, MOST_PANELS, LEAST_ROWS = 24, 8, 4
 """Rows of a chart in all its panels, about a screen; its panels; and the rows of one that many others stand beside."""
-LONGEST_NAME, LINE_PIXELS, FARTHEST = 30, 14, 42
-"""Letters of a name that stands at the end of its line, the height of a line of text, and how far a name may move."""
+NAMES_SHARE, LINE_PIXELS, FARTHEST = 0.2, 14, 42
+"""Of a chart's width that names at the ends of lines may have, the height of a line of text, and how far a name may
+move."""
 MOST_LINES = 6
 """So many lines are told apart by colour and shape; further ones are in the table."""
 FEWEST_STEPS = 6
@@ -356,8 +357,8 @@ def named_at_ends(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of lines, and behind them the last point of each with the name of its line, where names are short
     enough and lines end far enough apart; `dy` is how far a name has to move so that no two overlap."""
     means = rows[rows["kind"] == "mean"].sort_values("x")
-    longest = means["group"].str.len().max()
-    if means["group"].nunique() < 2 or longest > LONGEST_NAME:
+    longest = shapes.LETTER * means["group"].str.len().max()
+    if means["group"].nunique() < 2 or longest > NAMES_SHARE * shapes.WIDE:
         return rows
     panels = means.groupby("panel") if "panel" in means else [("", means)]
     found = [rows]

@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 
 from sparkpub.record.store import Stored
-from sparkpub.record.text import between, counted, listed, outward, percent, rounded
+from sparkpub.record.text import (
+    between,
+    counted,
+    listed,
+    outward,
+    percent,
+    rounded,
+    span,
+)
 from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables.bandwidths import UNKNOWN
@@ -240,10 +248,11 @@ def busy_runs(campaign: StudiedCampaign) -> list[tuple[Stored, pd.DataFrame]]:
 def utilisation(campaign: StudiedCampaign) -> Figure:
     """`gpu-utilisation`: how busy the GPU was over time, one run of each cell."""
     found: list[pd.DataFrame] = []
+    means: list[float] = []
     told: list[BuildLine] = []
     for run, stretches in busy_runs(campaign):
-        length = stretches["end"] - stretches["x"]
-        mean = np.average(stretches["value"], weights=length)
+        mean = stretches["mean"].iloc[0]
+        means.append(mean)
         address = run_address(run)
         told.append(
             {
@@ -256,7 +265,7 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
             {
                 "run": run.run_id,
                 "second": f"{row['x']:g}",
-                "busy": f"{row['value']:g} %",
+                "busy": f"{row['value']:.1f} %",
             }
             for row in records(stretches)
         ]
@@ -265,7 +274,7 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
         found.append(stretches.assign(**cell, first=-mean, href=address, tip=tip))
     rows = campaign.worded(pd.concat(found, ignore_index=True))
     shown, _, note = placed(campaign, rows, beside=False)
-    share = between(-rows["first"].max(), -rows["first"].min(), 0)
+    share = span([f"{each:.0f}" for each in sorted(means)])
     return Figure(
         says=f"The GPU was busy {share} % of the time from launch to exit.",
         sample=f"The first run of {counted(len(told), 'cell')}. {note}".strip(),
@@ -282,7 +291,8 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
 
 def busy(stored: Stored) -> pd.DataFrame:
     """Stretches of a run from `x` to `end`, in seconds since launch, with the mean GPU utilisation as `value`, in per
-    cent; neighbours of one shade are one, since no more is seen. Empty where the telemetry knows of no GPU."""
+    cent, and that of the whole run as `mean`; neighbours of one shade are one, since no more is seen. Empty where the
+    telemetry knows of no GPU."""
     telemetry = read(stored)
     points = telemetry.timed("gpu_utilization_percent") if telemetry else ()
     seen = pd.DataFrame(points, columns=["time", "value"])
@@ -292,12 +302,17 @@ def busy(stored: Stored) -> pd.DataFrame:
     width = (end - begin) / STRETCHES
     places = ((seen["time"] - begin) // width).clip(upper=STRETCHES - 1)
     means = seen["value"].groupby(places).mean()
-    x = begin + width * means.index
-    rows = pd.DataFrame({"x": x, "end": x + width, "value": means})
     is_other = np.diff(np.digitize(means, LIMITS), prepend=-1) != 0
     is_apart = np.diff(means.index, prepend=-1) != 1
-    joined = rows.groupby((is_other | is_apart).cumsum())
-    return joined.agg({"x": "first", "end": "last", "value": "mean"}).round(1)
+    stretch = pd.Series((is_other | is_apart).cumsum(), index=means.index)
+    x = pd.Series(begin + width * means.index, index=means.index).groupby(stretch)
+    rows = {
+        "x": x.first(),
+        "end": x.last() + width,
+        "value": seen["value"].groupby(places.map(stretch)).mean(),
+        "mean": seen["value"].mean(),
+    }
+    return pd.DataFrame(rows).round(2)
 
 
 # ---- Machines --------------------------------------------------------------------------------------------------------

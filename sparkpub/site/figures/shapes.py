@@ -34,9 +34,9 @@ LETTER, MOST_LABEL, BESIDE = 7.0, 232, 96
 """Mean width of a letter, most room for a name beside its row, and that on a phone; longer ones stand above theirs."""
 MOST_BESIDE_WORDS = 400
 ABOVE, GAP = 18, 24
+"""Room for a name above its row; beside a panel the distance from its names, and half a number at its right end."""
 AXIS, HEIGHT, LINES_HEIGHT = 50, 300, 170
 """Room for the numbers of an axis beside panels of lines; the height of a plot, and that of such a panel."""
-"""Room for a name above its row; beside a panel the distance from its names, and half a number at its right end."""
 VERDICTS = {
     "higher": "triangle-right",
     "lower": "triangle-left",
@@ -90,7 +90,7 @@ def dots(
         color=INK,
     )
     layers = [
-        *_margin(band),
+        *_margin(band, _names(rows, narrow, step, gap=0.2)),
         whisker.encode(x=alt.X("least:Q"), x2=alt.X2("most:Q")),
         _interval(interval),
         _runs(base, groups, "Environment").encode(x=x),
@@ -108,7 +108,8 @@ def forest(rows: Rows, *, title: str, band: float = 0.0, narrow: bool = False) -
     seen = [name for name in VERDICTS if name in verdicts]
     scale = alt.Scale(domain=seen, range=[VERDICTS[name] for name in seen])
     hollow = {"test": f"indexof({list(OPEN)}, datum.verdict) >= 0", "value": 0}
-    base = layer().encode(y=_names(rows, narrow, 24))
+    names = _names(rows, narrow, 24)
+    base = layer().encode(y=names)
     point = base.mark_point(
         size=70, filled=True, color=SERIES[0], strokeWidth=2, stroke=SERIES[0]
     )
@@ -123,7 +124,7 @@ def forest(rows: Rows, *, title: str, band: float = 0.0, narrow: bool = False) -
         tooltip=_tip(),
     )
     interval = _interval(base.mark_rule(strokeWidth=2, color=INK))
-    return _panels([*_margin(band), interval, point], rows, narrow, 24)
+    return _panels([*_margin(band, names), interval, point], rows, narrow, 24)
 
 
 def bars(
@@ -199,13 +200,13 @@ def lines(
             align="left", baseline="middle", dx=9, dy={"expr": "datum.dy"}
         )
         layers.append(name.encode(text=alt.Text("label:N")))
-    right = round(max(map(len, ends), default=0) * LETTER)
     panels = _panels_of(rows)
     if not panels:
-        return {**one(layers, narrow, HEIGHT), **_padded(right)}
+        return one(layers, narrow, HEIGHT)
+    right = round(max(map(len, ends), default=0) * LETTER)
     width = (NARROW if narrow else WIDE) - AXIS - max(right, 10)
     view = {**_layered(layers, LINES_HEIGHT), "width": width}
-    return {**_faceted(view, panels, narrow, ["y"]), **_padded(right)}
+    return _faceted(view, panels, narrow, ["y"])
 
 
 def _ticked(x: "alt.X", ticks: Sequence[float]) -> "alt.X":
@@ -454,11 +455,15 @@ def _across(title: str | None, column: str = "value", *, zero: bool = False) -> 
     )
 
 
-def _margin(band: float | None) -> list["alt.Chart"]:
-    """The margin within which two sides are equivalent, and the place of no difference."""
+def _margin(band: float | None, names: "alt.Y") -> list["alt.Chart"]:
+    """The margin within which two sides are equivalent, and the place of no difference: in each row, since names may
+    stand between two."""
     if band is None:
         return []
-    line = _once().mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(0))
+    line = layer().transform_aggregate(count="count()", groupby=["name"])
+    line = line.mark_rule(strokeDash=[3, 3]).encode(
+        x=alt.XDatum(0), y=names.bandPosition(0), y2=alt.Y2("name:N", bandPosition=1)
+    )
     shade = _once().mark_rect(opacity=0.14, color=SERIES[2])
     return [shade.encode(x=alt.XDatum(-band), x2=alt.X2Datum(band)), line]
 
@@ -490,14 +495,17 @@ def _names(
         labelLimit=MOST_BESIDE_WORDS,
     )
     axis.minExtent = axis.maxExtent = _room(rows)
-    if _stand_above(rows, narrow):
+    above = _stand_above(rows, narrow)
+    if above:
         gap = ABOVE / (step + ABOVE)
         axis.minExtent = axis.maxExtent = axis.labelPadding = 0
         axis.labelAlign, axis.labelOffset = "left", -step / 2 - 8
+    # All of the outer padding is above, where the first name needs it.
     scale = alt.Scale(
         type="band",
         paddingInner=gap,
         paddingOuter=gap / 2,
+        align=1 if above else alt.Undefined,
     )
     return alt.Y(
         "name:N",
@@ -557,11 +565,6 @@ def _faceted(view: Spec, names: Sequence[str], narrow: bool, own: list[str]) -> 
         "resolve": {"scale": dict.fromkeys(own, "independent")},
     }
     return _finished(panels, narrow)
-
-
-def _padded(right: int) -> Spec:
-    """With room for the names of lines at the right."""
-    return {"padding": {"left": 5, "top": 5, "bottom": 5, "right": 5 + right}}
 
 
 def one(layers: Sequence["alt.Chart"], narrow: bool, height: int) -> Spec:

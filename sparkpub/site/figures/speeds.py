@@ -120,7 +120,7 @@ def context_of_model(
 ) -> Figure | None:
     """How fast one user gets tokens, and how late the first, the more tokens stand before the answer: a line for each
     set-up, of the tool that measured most. None for fewer than three lengths. `speeds` are of one machine."""
-    known = [speed for speed in speeds if _shows_context(speed)]
+    known = [speed for speed in speeds if shows_context(speed)]
     of_one_line = grouped(known, lambda speed: (speed.load.tool, speed.setup)).values()
     curves = [mine for mine in of_one_line if len(mine) >= FEWEST]
     if not curves:
@@ -130,10 +130,10 @@ def context_of_model(
     points = pd.DataFrame(
         {
             "line": [names[speed.setup] for speed in mine],
-            "x": [_before(speed) for speed in mine],
+            "x": [before(speed) for speed in mine],
             "answer": [speed.load.output_tokens for speed in mine],
-            "decode": [_decode(speed) for speed in mine],
-            "first": [_first_token(speed) for speed in mine],
+            "decode": [decode(speed) for speed in mine],
+            "first": [first_token(speed) for speed in mine],
             "n": [len(speed.records) for speed in mine],
         }
     )
@@ -179,23 +179,23 @@ def context_of_model(
     )
 
 
-def _shows_context(speed: Speed) -> bool:
+def shows_context(speed: Speed) -> bool:
     """Whether one user was alone, the time of an answer is known without that of its prompt, and it is no longer than
     what stands before it."""
     load = speed.load
     is_alone = load.at_once == 1 and load.request_rate is None and not speed.cached
-    is_known = _decode(speed) is not None and speed.is_ranked(GENERATION)
+    is_known = decode(speed) is not None and speed.is_ranked(GENERATION)
     before = load.depth + (load.input_tokens or 0)
     return is_alone and is_known and 0 < (load.output_tokens or 0) <= before
 
 
-def _before(speed: Speed) -> int:
+def before(speed: Speed) -> int:
     """The tokens that stand before an answer."""
     prompt = 0 if speed.load.tool in APART else speed.load.input_tokens or 0
     return speed.load.depth + prompt
 
 
-def _decode(speed: Speed) -> float | None:
+def decode(speed: Speed) -> float | None:
     """Tokens per second of an answer once it has begun: by the time of a token, else as a tool tells it that measures
     prompts and answers apart."""
     token_ms = speed.mean("tpot_mean_ms", "tpot_p50_ms")
@@ -204,7 +204,7 @@ def _decode(speed: Speed) -> float | None:
     return speed.mean(GENERATION) if PROMPT in speed.figures else None
 
 
-def _first_token(speed: Speed) -> float | None:
+def first_token(speed: Speed) -> float | None:
     """Seconds to the first token."""
     wait_ms = speed.mean("ttft_p50_ms", "ttft_mean_ms")
     return wait_ms / MILLISECONDS if wait_ms else None

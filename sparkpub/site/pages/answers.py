@@ -5,19 +5,20 @@ larger models were measured, no model below `LARGE` does.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from urllib.parse import urlencode
 
-from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.text import between, counted, extent, rounded, span
+from sparkpub.record.text import between, counted, rounded, span
 from sparkpub.review.differences import is_of_weights, told
 from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
 from sparkpub.review.names import environment_name, flow_name, lengths_name
-from sparkpub.review.speeds import GENERATION, MILLISECONDS, Speed
+from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.over import REPEAT_PERCENT
+from sparkpub.site.figures.speeds import before, decode, first_token, shows_context
 from sparkpub.site.pages import campaign_page, findings, memory, model_links
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
@@ -36,7 +37,6 @@ SHORT = 1024
 """Tokens before an answer with which the card of long contexts begins, where they were measured."""
 WIDE_SPREAD = 0.1
 """Share of a figure from which the spread of its own repetitions stands beside it."""
-WAITS = ("ttft_p50_ms", "ttft_mean_ms")
 POWER, HEAT = "gpu_power_mean_watt", ("gpu_temp_max_celsius", "gpu_temp_end_celsius")
 QUICK = "sparkpub quick localhost:8000"
 
@@ -154,7 +154,7 @@ def _together(board: Board | None) -> Card:
     users = board.load.at_once
     leading = [row.best for row in _leading(board)[:MOST]]
     each = [entry.speed.per_user or entry.value / users for entry in leading]
-    text = f"Each user gets {extent(each)} tokens a second."
+    text = f"Each user gets {_range(each)} tokens a second."
     question = f"And for {flow_name(board.load)} together?"
     return _ranking(board, question, words, text, "By model")
 
@@ -197,6 +197,11 @@ def _size(board: Board) -> str:
 
 def _is_large(row: RankedModel) -> bool:
     return (row.billions or 0) >= LARGE
+
+
+def _range(values: Iterable[float], digits: int = 2) -> str:
+    """The least and the greatest of measured figures."""
+    return span([rounded(value, digits) for value in sorted(values)])
 
 
 def _recipe(speed: Speed) -> str:
@@ -270,15 +275,12 @@ def _context(publication: Publication, board: Board | None) -> Card:
         first, *rest = depths
         shown = [depths[at] for at in (first, *rest[1 - MOST :])]
         rates = [decode(speed) or 0.0 for speed in shown]
-        waits = [speed.mean(*WAITS) or 0.0 for speed in shown]
-        heads = [f"{round(before(speed.load) / 1000)}k" for speed in shown]
+        waits = [first_token(speed) or 0.0 for speed in shown]
+        heads = [f"{round(before(speed) / 1000)}k" for speed in shown]
         table = [
             ["tokens read", *heads],
             ["tok/s", *map(rounded, rates)],
-            [
-                "first token",
-                *(f"{rounded(ms / MILLISECONDS, 2)} s" for ms in waits),
-            ],
+            ["first token", *(f"{rounded(wait, 2)} s" for wait in waits)],
         ]
         kept = round(100 * rates[-1] / rates[0])
         text = f"At {heads[-1]} it generates at {kept} % of the speed at {heads[0]}."
@@ -293,28 +295,15 @@ def _context(publication: Publication, board: Board | None) -> Card:
 def _by_context(speeds: Sequence[Speed], best: Speed) -> dict[int, Speed]:
     """Tokens before the answer to what one user gets from a recipe with them, from `SHORT` on and rising."""
     found = {
-        before(speed.load): speed
+        before(speed): speed
         for speed in speeds
         if speed.setup == best.setup
         and speed.load.tool == best.load.tool
-        and speed.load.at_once == 1
-        and before(speed.load) >= SHORT
-        and not speed.doubts
-        and decode(speed)
-        and speed.mean(*WAITS)
+        and shows_context(speed)
+        and before(speed) >= SHORT
+        and first_token(speed)
     }
     return dict(sorted(found.items()))
-
-
-def before(load: Load) -> int:
-    """Tokens that are read before the answer begins."""
-    return (load.input_tokens or 0) + load.depth
-
-
-def decode(speed: Speed) -> float | None:
-    """Tokens a second that one user gets once the answer has begun, where its tool tells them from the wait."""
-    each = speed.mean("tpot_mean_ms", "tpot_p50_ms")
-    return MILLISECONDS / each if each else speed.mean(GENERATION)
 
 
 def _formats(board: Board | None) -> Card:
@@ -334,12 +323,12 @@ def _formats(board: Board | None) -> Card:
         figures = [rounded(mine[0].value) if mine else "–" for mine in cells]
         table.append([row.model.name, *figures])
     ratios = [
-        f"{weights} {extent(chain.from_iterable(of_models))} ({counted(len(of_models), 'model')})"
+        f"{weights} {_range(chain.from_iterable(of_models))} ({counted(len(of_models), 'model')})"
         for weights, of_models in _ratios(board).items()
     ]
     text = "Quality was not measured."
     if ratios:
-        text = f"Times as fast as 16 bits: {'; '.join(ratios)}. {text}"
+        text = f"Times as fast as 16 bits, where only the weights differ: {'; '.join(ratios)}. {text}"
     scope = f"{board.machine}, one user, {lengths_name(board.load)}"
     href = f"{ADDRESS}#{board_anchor(board)}"
     return Card(question, words, text, href, "All formats", scope, table=table)
@@ -392,17 +381,26 @@ def _power(publication: Publication) -> Card:
 
     said = []
     if clocks := seen("gpu_clock_sm_mean_mhz"):
-        said.append(f"Clock {extent((mhz / 1000 for mhz in clocks), 3)} GHz.")
+        said.append(f"Clock {_range((mhz / 1000 for mhz in clocks), 3)} GHz.")
     if warm := seen(*HEAT):
         said.append(f"At most {max(warm):.0f} °C, in {runs(*HEAT)}.")
+    shown = (POWER, *HEAT)
+    having = {speed.campaign for speed in mine if {*shown} & speed.figures.keys()}
+    view = {
+        "campaign": sorted(having),
+        "x": POWER,
+        "y": GENERATION,
+        "sort": POWER,
+        "columns": shown,
+    }
     return Card(
         question,
         words,
         " ".join(said),
-        f"runs/?campaign={drawn[0].campaign}",
-        "Runs",
+        f"runs/?{urlencode(view, doseq=True)}",
+        "Watts and heat of each run",
         scope=f"{home}, GPU under load, means of {runs(POWER)}",
-        large=span([rounded(watt, 2) for watt in sorted(seen(POWER))]),
+        large=_range(seen(POWER)),
         unit="W",
     )
 
@@ -421,15 +419,17 @@ def _fits(publication: Publication) -> Card:
     for fit in sorted(found, key=lambda fit: -fit.weights_gib):
         largest.setdefault(fit.speed.bits, fit)
     table = [["largest that ran", "weights", "left"]]
-    for _, fit in sorted(largest.items(), key=lambda item: -(item[0] or 0))[:MOST]:
+    shown = sorted(largest.items(), key=lambda item: -(item[0] or 0))[:MOST]
+    for _, fit in shown:
         name = f"{fit.speed.model.name} {_recipe(fit.speed)}"
         table.append([name, fit.weights, f"{total - fit.weights_gib:.0f} GiB"])
+    _, first = shown[0]
     return Card(
         f"What fits in {total:.1f} GiB?",
         words,
         "What is left holds KV cache, engine and system. ~: by the parameters in the name.",
-        "models/",
-        "By model",
+        f"{model_links.page(first.speed.model)}#fits",
+        f"Every format of {first.speed.model.name}",
         scope=home,
         table=table,
     )

@@ -10,7 +10,6 @@ from sparkpub.record.text import SPACE, between, counted, percent
 from sparkpub.review import differences, sweeps
 from sparkpub.review.checks.happened import unrecorded
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.leaderboard import machines
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS
 from sparkpub.review.tables.column import TableRow
@@ -250,9 +249,8 @@ def in_order(publication: Publication) -> list[CampaignData]:
 
 def is_home(publication: Publication, campaign: CampaignData) -> bool:
     """Whether a campaign measured models on the machine that comes first."""
-    home = machines(publication.speeds, publication.options.home)[:1]
     return any(
-        speed.campaign == campaign.name and speed.machine in home
+        speed.campaign == campaign.name and speed.machine == publication.home
         for speed in publication.speeds
     )
 
@@ -362,7 +360,8 @@ def effect(
     ends = [end for interval in intervals for end in interval or ()]
     words = "Differs between models"
     if "undecided" in verdicts:
-        words = "No clear effect"
+        few = together is None and any(map(sentences.is_of_few, rows))
+        words = "Too few independent runs" if few else "No clear effect"
     elif len(verdicts) == 1:
         margin = f"{rows[0].equivalence_margin_percent:g}{SPACE}%"
         equal = f"Equal within {margin}"

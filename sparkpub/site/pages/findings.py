@@ -6,7 +6,6 @@ from operator import attrgetter
 from sparkpub.record.text import counted
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import machines
 from sparkpub.site.publication import Publication
 
 CHECK_KINDS = ("meaning", "happened", "evidence", "prose")
@@ -54,14 +53,14 @@ def judged(publication: Publication) -> str:
         said.append(
             f"{alone:,} of {counted(len(cells), 'figure')} are from a single run."
         )
-    for home in machines(publication.speeds, publication.options.home)[:1]:
-        origins = {
-            record.origin
-            for speed in publication.speeds
-            if speed.machine == home and not speed.doubts
-            for record in speed.records
-        }
-        owners = {origin.author if origin else None for origin in origins}
-        if len(owners) == 1 and (owner := owners.pop()):
-            said.append(f"Everything ranked on {home} is from one owner, {owner}.")
+    home = publication.home
+    origins = {
+        record.origin
+        for speed in publication.speeds
+        if speed.machine == home and not speed.doubts
+        for record in speed.records
+    }
+    owners = {origin.author if origin else None for origin in origins}
+    if len(owners) == 1 and (owner := owners.pop()):
+        said.append(f"Everything ranked on {home} is from one owner, {owner}.")
     return " ".join(said)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparkpub.record.text import counted
-from sparkpub.review.leaderboard import machines
 from sparkpub.site.pages import answers, campaign_page
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.publication import Publication
@@ -15,10 +14,9 @@ NEWEST = 3
 
 def context(publication: Publication, posts: Sequence[Post]) -> dict[str, Any]:
     """What the template needs."""
-    home = machines(publication.speeds, publication.options.home)[:1]
     return {
-        "heading": f"How fast is your {home[0]}?"
-        if home
+        "heading": f"How fast is your {publication.home}?"
+        if publication.home
         else "LLM inference, measured",
         "counts": counts(publication),
         "answers": answers.cards(publication),

@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from sparkpub.review.leaderboard import machines
 from sparkpub.review.names import environment_name, load_name
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.site.pages import model_links
@@ -21,8 +20,8 @@ FIGURES = "data/speeds.json"
 
 def published(publication: Publication) -> bytes:
     """The file of speeds: one list of objects, as the two programs read it, those of the home machine first."""
-    home = machines(publication.speeds, publication.options.home)[:1]
-    ordered = sorted(publication.speeds, key=lambda speed: speed.machine not in home)
+    home = publication.home
+    ordered = sorted(publication.speeds, key=lambda speed: speed.machine != home)
     rows = [
         _row(speed)
         for speed in ordered

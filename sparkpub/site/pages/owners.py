@@ -53,8 +53,8 @@ def _of_owner(
     errors = {
         each.name: [
             finding
-            for finding in publication.review.findings
-            if (finding.campaign, finding.severity) == (each.name, "error")
+            for finding in publication.findings_of(each)
+            if finding.severity == "error"
         ]
         for each in mine
     }

@@ -91,6 +91,20 @@ def test_every_figure_that_a_campaign_has_can_be_made_and_says_something(
         assert all(len(row) == len(head) for row in body)
 
 
+def test_how_busy_a_short_run_was_is_the_mean_of_its_samples(
+    data: Path, options: SiteOptions
+) -> None:
+    """24 samples, a tenth of a second apart, of which every third has 100 %."""
+    (telemetry,) = (data / "c").glob("*.telemetry.csv")
+    samples = [f"{at / 10},{100 * (at % 3 == 0)}" for at in range(24)]
+    head = "elapsed_seconds,gpu_utilization_percent"
+    telemetry.write_text("\n".join([head, *samples, ""]))
+    figure = Library(publish(load(data), options)).figure("gpu-utilisation")
+    assert figure.says.startswith("The GPU was busy 33 % of the time")
+    assert figure.table.rows[0][-1] == "33.3 %"
+    assert all(row["x"] < row["end"] for row in figure.chart.rows)
+
+
 def names(figure: Figure) -> list[str]:
     """The names of the rows of a chart, each once, from top to bottom."""
     return list(
