@@ -21,7 +21,7 @@ from sparkpub.collect.imports.given import Given
 from sparkpub.record import repository
 from sparkpub.record.errors import SparkpubError, UsageError
 from sparkpub.record.owner import OWNER_FILE, ArenaLine, Owner, gathered, of, read
-from sparkpub.record.package import source
+from sparkpub.record.package import requirement
 from sparkpub.record.record import Origin
 from sparkpub.record.repository import GitError
 from sparkpub.record.store import write_atomic
@@ -119,7 +119,7 @@ def _digest(line: ArenaLine, beside: Path) -> str:
         (beside / name).read_text() for name in (line.mapping, line.about) if name
     ]
     if line.results is not None:
-        parts.append(source() or "")
+        parts.append(requirement())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
