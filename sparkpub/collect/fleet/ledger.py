@@ -153,7 +153,7 @@ class Ledger:
         self._stack = ExitStack()
         self._wish = ""
         self._alike: dict[str, str] = {}
-        """What those machines have in common that measure."""
+        """What those machines have in common that may measure."""
         self._lost: dict[str, str] = {}
         """What machines were at that are gone."""
         self.books: FleetBooks
@@ -181,16 +181,19 @@ class Ledger:
         return cluster.nodes()
 
     def differences(self, facts: Mapping[str, str]) -> list[Diagnosis]:
-        """In what a machine differs from those that measure already."""
-        return differences(facts, self._alike)
+        """In what a machine differs from those that came before; those that come after must be like it where it does
+        not."""
+        found = differences(facts, self._alike)
+        if not found:
+            self._alike = {**facts, **self._alike}
+        return found
 
-    def join(self, machine: str, node: str, facts: Mapping[str, str]) -> str | None:
+    def join(self, machine: str, node: str) -> str | None:
         """Take a machine in; returns why it has to wait: it is there already, as another node."""
         if machine in self.books.machines:
             twin = self.books.machines[machine]
             return f"node {node} is the same machine as {twin}, and waits for it"
         self.books.join(machine, node)
-        self._alike = {**facts, **self._alike}
         self._lost.pop(machine, None)
         return None
 

@@ -187,14 +187,14 @@ def measure(document: Mapping[str, Any], node: str, ask: Ask) -> tuple[str, ...]
     """Take this machine for a campaign, where it is like the others: hand over what lies here from before, and measure
     until nothing is to do. Returns why nothing can be measured here, or not any more, in lines."""
     found = standing(document)
-    checks = [*ask("differences", found.facts), *found.checks]
-    why_not = [item for item in checks if item.state == "missing"]
+    why_not = [item for item in found.checks if item.state == "missing"]
+    why_not = why_not or ask("differences", found.facts)
     if why_not or found.machine is None:
         return tuple(item.line.removeprefix("missing ") for item in why_not)
     interruption = Interruption()
     threading.Thread(target=_obey, args=(interruption, ask), daemon=True).start()
     told = None
-    while (wait := ask("join", found.machine, node, found.facts)) is not None:
+    while (wait := ask("join", found.machine, node)) is not None:
         if told is None:
             ask("tell", found.machine, wait)
         told = wait

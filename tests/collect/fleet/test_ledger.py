@@ -216,10 +216,11 @@ def test_the_books_answer_machines_and_the_operators_command(
     assert again.begin(os.geteuid())[0].startswith(
         "another collector writes to this campaign"
     )
-    assert ledger.join(ONE, "first", {"GPU driver": "580"}) is None
+    assert ledger.differences({"GPU driver": "580"}) == []
     (other,) = ledger.differences({"GPU driver": "570", "model m with files": "1"})
     assert other.detail == "has GPU driver 570, and others have 580"
-    assert str(ledger.join(ONE, "twin", {})).startswith("node twin is the same machine")
+    assert ledger.join(ONE, "first") is None
+    assert str(ledger.join(ONE, "twin")).startswith("node twin is the same machine")
     assert isinstance(ledger.next(ONE), Job)
     (under_way,) = status_document(matrix, tmp_path)["leases"]
     assert under_way == {"machine": ONE, "run": "m/native/w 1", "state": "under way"}
@@ -228,7 +229,7 @@ def test_the_books_answer_machines_and_the_operators_command(
     lines, left, at_work = ledger.said()
     assert lines[-1] == "machine 11111111: m/native/w 1 is to do again"
     assert (left, at_work, ledger.said()[0]) == (True, False, [])
-    ledger.join(TWO, "second", {})
+    ledger.join(TWO, "second")
     ledger.wishes("finish Ctrl-C")
     assert (ledger.next(TWO), ledger.wish()) == (False, "finish Ctrl-C")
     assert ledger.outcome("stopped by Ctrl-C").left == 2
