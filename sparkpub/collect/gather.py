@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
+from resource import RLIMIT_FSIZE, setrlimit
 
 from sparkpub.collect.imports import about, import_results
 from sparkpub.collect.imports.given import Given
@@ -30,10 +31,12 @@ from sparkpub.tools.language import TABLE
 MOST_FILES = 20_000
 """Files of one owner: six times the largest collection that was met."""
 MOST_BYTES = 2**30
-"""Bytes of one owner's repository at the commit, as far as it is fetched."""
+"""Bytes that are fetched of one owner's repository, and of the files that are made of them."""
 PATIENCE = 600.0
 """Seconds for the fetch of one repository."""
 _PROTOCOLS = ("https", "http", "file")
+_AS_IT_IS = "* -text -filter -ident -working-tree-encoding\n"
+"""Attributes that count before those of the repository: no program and no conversion changes a file."""
 _LICENCES = ("LICENSE", "LICENCE", "COPYING")
 
 
@@ -123,13 +126,23 @@ def _digest(line: ArenaLine, beside: Path) -> str:
 def _fetch(line: ArenaLine, tree: Path) -> None:
     """The files that a line wants of a repository, at its commit: no history, and of other files their names alone."""
     repository.begin(tree)
+    info = tree / ".git" / "info"
+    info.mkdir(exist_ok=True)
+    (info / "attributes").write_text(_AS_IT_IS)
+    bounded = {
+        "preexec_fn": partial(setrlimit, RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES)),
+        "restore_signals": False,  # so that git says what happened, and is not killed
+    }
 
     def git(*arguments: str) -> str:
         options = ["-c", "protocol.allow=never", "-c", "core.symlinks=false"]
         for name in _PROTOCOLS:
             options += ["-c", f"protocol.{name}.allow=always"]
         done = repository.ended(
-            tree, "--literal-pathspecs", *options, *arguments, timeout=PATIENCE
+            tree,
+            *("--literal-pathspecs", *options, *arguments),
+            timeout=PATIENCE,
+            process=bounded,
         )
         return repository.printed(done, arguments[0])
 

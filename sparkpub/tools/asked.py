@@ -106,9 +106,8 @@ def _read(term: Term, found: Any) -> Any:
             length = len(found) if isinstance(found, list) else found
             return reading.positive_int(length)
         case "amount":
-            named = _AMOUNT.fullmatch(str(found))
-            if named is not None:  # 16 of `c16`, 4096 of `4k`
-                found = int(named[1]) * (1024 if named[2] else 1)
+            named = amount(str(found))
+            found = found if named is None else named
         case "number":
             return reading.number(found)
         case "path":
@@ -122,6 +121,12 @@ def _read(term: Term, found: Any) -> Any:
     if value is None or abs(value) > _MOST:
         return cells.text(found)
     return int(value) if value.is_integer() else value
+
+
+def amount(said: str) -> int | None:
+    """The number that a word is, with letters around it: 16 of `c16`, 4096 of `4k`."""
+    named = _AMOUNT.fullmatch(said)
+    return named and int(named[1]) * (1024 if named[2] else 1)
 
 
 def _is_unlimited(term: Term, document: Any) -> bool:

@@ -146,29 +146,62 @@ def test_nothing_but_plain_files_of_a_campaign_comes_in(
     assert not any(path.is_symlink() or path.is_dir() for path in found)
 
 
-def test_no_hook_and_no_filter_of_a_repository_is_run(
-    tmp_path: Path, theirs: Path
-) -> None:
-    ran = tmp_path / "ran"
-    (theirs / ".gitattributes").write_text("*.json filter=mine\n")
-    (theirs / ".gitconfig").write_text(f"[filter mine]\n smudge = touch {ran}\n")
-    commit = committed(theirs)
-    git(theirs, "config", "filter.mine.smudge", f"touch {ran}; cat")
-    hook = theirs / ".git" / "hooks" / "post-checkout"
-    hook.write_text(f"#!/bin/sh\ntouch {ran}\n")
-    hook.chmod(0o755)
-    assert gathered(tmp_path / "hub", line("one", theirs, commit)).exit_code == 0
-    assert not ran.exists()
-
-
-def test_too_many_files_are_refused_in_one_line(
+def test_no_hook_and_no_filter_is_run_and_no_file_converted(
     tmp_path: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sparkpub.collect.gather.MOST_FILES", 10)
+    """Not even those of the user's own configuration, which a repository can name: `* filter=lfs`."""
+    ran, hooks = tmp_path / "ran", tmp_path / "hooks"
+    mine = tmp_path / "gitconfig"
+    mine.write_text(
+        f'[filter "mine"]\nsmudge = touch {ran}; cat\n[core]\nhooksPath = {hooks}\n'
+    )
+    hook = hooks / "post-checkout"
+    hooks.mkdir()
+    hook.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    hook.chmod(0o755)
+    there = theirs / "data" / "comprehensive" / "c"
+    (there / ".gitattributes").write_text("* filter=mine text eol=crlf\n")
+    commit = committed(theirs)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(mine))
+    hub = tmp_path / "hub"
+    assert gathered(hub, line("one", theirs, commit)).exit_code == 0
+    assert not ran.exists()
+    here = hub / "gathered" / "one" / "c" / "campaign.json"
+    assert here.read_bytes() == (there / here.name).read_bytes()
+
+
+def test_any_name_of_a_file_comes_in(tmp_path: Path, theirs: Path) -> None:
+    place = theirs / "data" / "comprehensive" / "c"
+    names = ["a b.log", "a\nb.log", "ä*[x].log", ":(top)x.log"]
+    for name in names:
+        (place / name).write_text(name)
+    hub = tmp_path / "hub"
+    assert gathered(hub, line("one", theirs, committed(theirs))).exit_code == 0
+    here = hub / "gathered" / "one" / "c"
+    assert [(here / name).read_text() for name in names] == names
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "said"),
+    [
+        ("MOST_FILES", 10, "files; 10 are taken"),
+        ("MOST_BYTES", 100_000, "File too large"),
+    ],
+)
+def test_too_much_is_refused_in_one_line(
+    tmp_path: Path,
+    theirs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bound: str,
+    most: int,
+    said: str,
+) -> None:
+    (theirs / "data/comprehensive/c/random.log").write_bytes(os.urandom(200_000))
+    monkeypatch.setattr(f"sparkpub.collect.gather.{bound}", most)
     done = gathered(tmp_path / "hub", line("one", theirs, committed(theirs)))
-    (said,) = done.output.splitlines()
+    (told,) = done.output.splitlines()
     assert done.exit_code == 1
-    assert said.endswith("files; 10 are taken")
+    assert told.endswith(said), told
 
 
 @pytest.mark.parametrize("how", ["rewrote its history", "vanished"])

@@ -18,11 +18,13 @@ from sparkpub.collect.imports.given import About, Draft, Given, Left, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.collect.imports.placing import placed
 from sparkpub.collect.imports.runs import NO_RESULT, ToolReader, read_files
+from sparkpub.collect.imports.starter import Kind
 from sparkpub.collect.imports.writing import write
 from sparkpub.plan.workloads import WORKLOADS, parser_of
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
+from sparkpub.record.text import counted
 from sparkpub.tools.asked import as_key
 from sparkpub.tools.language import TABLE, of_tools, read_mappings
 
@@ -50,51 +52,59 @@ def import_results(
     _refuse(kind, given)
     folder = Folder(path, given)
     found = read_files(folder, _readers(kind, given))
-    if not any(isinstance(item, Draft) or item.refused for item in found):
-        said = [item.reason for item in found if isinstance(item, Left)]
-        why = (reason for reason in said if not reason.startswith(NO_RESULT))
-        remedy = next(why, "give what the tool wrote")
-        kinds = starter.kinds(folder) if kind is None and not given.mapping else []
-        if kinds and preview:
-            return ImportOutcome(preview, unread=kinds)
-        if kinds:
-            remedy = "--preview prints a mapping to begin with, for --mapping"
-        what = "of a known tool" if kind is None else f"of {kind}"
-        raise ImportFormatError(
-            f"no results {what} in it", where=str(path), remedy=remedy
-        )
+    lefts = [item for item in found if isinstance(item, Left)]
+    outcome = ImportOutcome(preview)
+    if len(lefts) == len(found) and not any(left.refused for left in lefts):
+        if kind is None and given.mapping is None:
+            outcome.unread = starter.kinds(folder)
+        if not (outcome.unread and preview):
+            raise _no_results(kind, path, lefts, outcome.unread)
+        return outcome
+    if kind is None:
+        no_results = (left for left in lefts if left.reason.startswith(NO_RESULT))
+        outcome.unread = starter.kinds(folder, {left.source for left in no_results})
+    if given.about.path is None and given.mapping is None:
+        outcome.pattern = starter.builds(_sources(found))
     campaigns = [
         (of, list(placed(items, data / of.campaign, of)))
         for of, items in _by_campaign(found, given)
     ]
-    outcome = ImportOutcome(preview)
-    if kind is None:
-        unread = {
-            left.source
-            for left in found
-            if isinstance(left, Left) and left.reason.startswith(NO_RESULT)
-        }
-        outcome.unread = starter.kinds(folder, unread)
-    if given.about.path is None and given.mapping is None:
-        sources = [
-            item.source.partition(", run ")[0]
-            for item in found
-            if isinstance(item, Draft)
-        ]
-        outcome.pattern = starter.builds(sorted(sources)) if sources else None
     for of, items in campaigns:
         write(items, data, of, outcome, originals=originals)
-    known = ", ".join(catalogue.machines())
-    kind = machine_called(given.machine)
-    if kind is not None and kind not in catalogue.machines():
-        given.say(
-            f"nothing is known of a machine {given.machine!r}, such as its memory and bandwidth (known: {known})"
-        )
-    if outcome.machineless:
-        given.say(
-            f"{outcome.machineless:,} runs do not name the machine: add --machine ({known})"
-        )
+    for line in _machines(given.machine, outcome.machineless):
+        given.say(line)
     return outcome
+
+
+def _no_results(
+    kind: str | None, path: Path, lefts: Sequence[Left], unread: Sequence[Kind]
+) -> ImportFormatError:
+    """That there is nothing, with the first reason that says more, or how to go on."""
+    reasons = (left.reason for left in lefts)
+    why = (reason for reason in reasons if not reason.startswith(NO_RESULT))
+    remedy = next(why, "give what the tool wrote")
+    if unread:
+        remedy = "--preview prints a mapping to begin with, for --mapping"
+    what = "of a known tool" if kind is None else f"of {kind}"
+    return ImportFormatError(f"no results {what} in it", where=str(path), remedy=remedy)
+
+
+def _sources(found: Sequence[Draft | Left]) -> list[str]:
+    """The files that drafts come from."""
+    drafts = (item for item in found if isinstance(item, Draft))
+    return sorted(draft.source.partition(", run ")[0] for draft in drafts)
+
+
+def _machines(named: str | None, machineless: int) -> Iterator[str]:
+    """What is to be said of a machine that nothing is known of, and of runs that do not name theirs."""
+    known = ", ".join(catalogue.machines())
+    if named is not None and machine_called(named) not in catalogue.machines():
+        yield (
+            f"nothing is known of a machine {named!r}, such as its memory and bandwidth (known: {known})"
+        )
+    if machineless:
+        runs = counted(machineless, "run")
+        yield f"{runs} without the name of a machine: add --machine ({known})"
 
 
 def about(path: Path | None, results: Path) -> About:

@@ -8,11 +8,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from itertools import islice, takewhile
+from itertools import islice
+from os.path import commonprefix
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -22,6 +22,7 @@ from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import METRICS
 from sparkpub.tools import forms, reading
+from sparkpub.tools.asked import amount
 from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.language import named_in
 
@@ -43,6 +44,8 @@ _SIZED = re.compile(r"\d+(?:\.\d+)?b\b", re.IGNORECASE)
 """A number of parameters, in the name of a model."""
 _BETWEEN = "__"
 """What parts the name of a file where people put several things into it."""
+_Cells = dict[str, list[Any]]
+"""What stands in each column, by its dotted path."""
 
 
 @cache
@@ -110,27 +113,33 @@ class Kind:
         run = dict(proposal.sections["run"])
         yield f"# {_in_line(str(self))}"
         if self.others:
-            yield f"files: {json.dumps(_pattern(self.sources))}"
+            yield f"files: {_quoted(_pattern(self.sources))}"
         if pattern is not None:
-            yield f"path: {json.dumps(pattern)}  # or {{model}}/{{weights}}/…"
-            named = re.findall(r"\{(model|variant)\}", pattern)
-            run |= {name: f"path.{name}" for name in named if name not in run}
+            yield f"path: {_quoted(pattern)}  # or {{model}}/{{weights}}/…"
+            for name in ("model", "variant"):
+                if f"{{{name}}}" in pattern:
+                    run.setdefault(name, f"path.{name}")
         if proposal.rows:
-            yield f"rows: {json.dumps(proposal.rows)}"
+            yield f"rows: {_quoted(proposal.rows)}"
         if "model" not in run:
             yield "same: {model: ...}"
-        sections = {**proposal.sections, "run": run}
-        for title in filter(sections.get, sections):
-            yield f"{title}:"
-            for name, column in sections[title].items():
-                said, unit = json.dumps(column, ensure_ascii=False), None
-                if title == "metrics":
-                    unit = proposal.units.get(name)
-                yield f"  {name}: " + (
-                    f"{{at: {said}, unit: {unit}}}" if unit else said
-                )
+        yield from _section("run", run, {})
+        yield from _section("load", proposal.sections["load"], {})
+        yield from _section("metrics", proposal.sections["metrics"], proposal.units)
         if proposal.left:
             yield f"# not used: {_in_line(', '.join(proposal.left[:_MOST_LEFT]))}"
+
+
+def _section(
+    title: str, columns: Mapping[str, str], units: Mapping[str, str]
+) -> Iterator[str]:
+    if columns:
+        yield f"{title}:"
+    for name, column in columns.items():
+        said = _quoted(column)
+        if name in units:
+            said = f"{{at: {said}, unit: {units[name]}}}"
+        yield f"  {name}: {said}"
 
 
 def kinds(folder: Folder, unread: Collection[str] | None = None) -> list[Kind]:
@@ -179,15 +188,10 @@ def _pattern(sources: Sequence[str]) -> str:
     """The names of some files, with `*` for what differs."""
     if len(sources) == 1:
         return sources[0]
-    begin = _shared(sources)
-    end = _shared([source[len(begin) :][::-1] for source in sources])[::-1]
+    begin = commonprefix(sources)  # noqa: RUF071 - of letters, not of folders
+    ends = [source.removeprefix(begin)[::-1] for source in sources]
+    end = commonprefix(ends)[::-1]  # noqa: RUF071
     return f"{begin}*{end}"
-
-
-def _shared(texts: Sequence[str]) -> str:
-    """How all texts begin."""
-    alike = takewhile(lambda letters: len({*letters}) == 1, zip(*texts, strict=False))
-    return "".join(letters[0] for letters in alike)
 
 
 def _parted(sources: Sequence[str]) -> str | None:
@@ -202,15 +206,17 @@ def _parted(sources: Sequence[str]) -> str | None:
 
 def _of_file(file: ResultFile) -> Proposal | None:
     """The proposal whose rows say most."""
-    found = []
-    with suppress(FileError):
+    try:
         items = forms.of_table(file)
-        places = dict.fromkeys(_rows_in(items[:_MOST_ROWS], "", 0))
-        for path in ["", *islice(places, _MOST_PLACES)]:
-            steps = path.split(".") if path else []
-            spread = (row for item in items for row, _ in forms.spread_out(item, steps))
-            found.append(_of_rows([*spread], path))
-    return max(found, key=lambda proposal: proposal.says, default=None)
+    except FileError:
+        return None
+    places = dict.fromkeys(_rows_in(items[:_MOST_ROWS], "", 0))
+    found = []
+    for path in ["", *islice(places, _MOST_PLACES)]:
+        steps = path.split(".") if path else []
+        rows = [row for item in items for row, _ in forms.spread_out(item, steps)]
+        found.append(_of_rows(rows, path))
+    return max(found, key=lambda proposal: proposal.says)
 
 
 def _rows_in(document: Any, path: str, depth: int) -> Iterator[str]:
@@ -237,82 +243,81 @@ def _rows_in(document: Any, path: str, depth: int) -> Iterator[str]:
 
 def _of_rows(rows: Sequence[Mapping[str, Any]], path: str) -> Proposal:
     """What the names of the columns say, of those that hold anything of use."""
-    cells: dict[str, list[Any]] = defaultdict(list)
+    cells: _Cells = defaultdict(list)
     for row in rows[:_MOST_ROWS]:
         for column, cell in _flat(row, ""):
             cells[column].append(cell)
-    figures = [column for column in cells if any(map(_is_figure, cells[column]))]
-    plain = [column for column in cells if any(map(_is_plain, cells[column]))]
     begin = _begin(path)
-    # What stands around several rows is a figure of none of them.
-    own = [name for name in figures if len(rows) < 2 or name.startswith(begin)]
-    metrics = {name: name for name in METRICS if name in own}
-    for column in own:
-        name = _metric(_words(column.removeprefix(begin)))
-        if name is not None and column not in metrics.values():
-            metrics.setdefault(name, column)
-    left = [column for column in plain if column not in metrics.values()]
-    left = [column for column in left if not _means_another(column, left)]
+    figures = [column for column in cells if any(map(_is_figure, cells[column]))]
+    own = figures
+    if len(rows) > 1:  # what stands around several rows is a figure of none of them
+        own = [column for column in figures if column.startswith(begin)]
+    metrics = _metrics(own, begin)
+    left = [column for column in cells if any(map(_is_plain, cells[column]))]
+    left = _without(left, metrics)
     load = _of_keys(path, cells)
-    asked = [column for column in left if column in figures]
-    load |= _taken(asked, "load", without=load)
-    run = _taken([name for name in left if name not in load.values()], "run")
-    if "model_id" in run and "model" not in run:
+    asked = [column for column in left if not _means_another(column, left)]
+    load |= _taken([name for name in asked if name in figures], "load", without=load)
+    run = _taken(_without(asked, load), "run")
+    if "model" not in run and "model_id" in run:
         run["model"] = run.pop("model_id")
     if load:
         run.pop("workload", None)  # the options name it, each load of its own
-    run |= _options(rows[0] if rows else {}, begin)
-    taken = {*load.values(), *run.values()}
+    units = {name: _unit(name, column, cells) for name, column in metrics.items()}
     return Proposal(
         path,
-        {"run": run, "load": load, "metrics": metrics},
-        {
-            name: unit
-            for name, at in metrics.items()
-            if (unit := _unit(name, at, cells))
-        },
-        [column for column in plain if column not in {*taken, *metrics.values()}],
+        {"run": run | _options(cells, begin), "load": load, "metrics": metrics},
+        {name: unit for name, unit in units.items() if unit is not None},
+        _without(left, {**load, **run}),
         len(rows),
     )
 
 
-def _of_keys(path: str, cells: Mapping[str, Sequence[Any]]) -> dict[str, str]:
-    """The load that the names of a mapping of rows are: `by_load.key` of `by_load.*`."""
-    column = f"{path[:-1]}key" if path.endswith("*") else "key"
-    keys = cells.get(column, ())
-    if not path.endswith("*") or not all(_counted(key) for key in keys):
-        return {}
-    name = _first("keys", _words(path[:-1].split(".")[-2] if "." in path else ""))
-    return {} if name is None else {name: column}
+def _without(columns: Sequence[str], taken: Mapping[str, str]) -> list[str]:
+    """The columns that nothing was said of yet."""
+    return [column for column in columns if column not in taken.values()]
 
 
-def _counted(key: object) -> bool:
-    """`4`, `c4`, `4k`."""
-    return re.fullmatch(r"[a-zA-Z]{0,2}[=_-]?\d+k?", str(key)) is not None
-
-
-def _options(row: Mapping[str, Any], begin: str) -> dict[str, str]:
-    """The mapping of the server's options, in the row or around it."""
-    found = {}
-    place: Any = row
-    path = ""
-    for step in [*filter(None, begin.split(".")), ""]:
-        for name, value in place.items() if isinstance(place, dict) else ():
-            is_called = re.fullmatch(_guesses()["options"], _words(name))
-            if is_called and isinstance(value, dict):
-                found = {"options": f"{path}{name}"}
-        place = place.get(step) if isinstance(place, dict) else None
-        path += f"{step}."
+def _metrics(columns: Sequence[str], begin: str) -> dict[str, str]:
+    """The column of each metric: one of its name, else the first that speaks of it."""
+    found = {name: name for name in METRICS if name in columns}
+    for column in _without(columns, found):
+        name = _metric(_words(column.removeprefix(begin)))
+        if name is not None:
+            found.setdefault(name, column)
     return found
 
 
+def _of_keys(path: str, cells: _Cells) -> dict[str, str]:
+    """The load that the names of a mapping of rows are: `by_load.key` of `by_load.*`."""
+    *around, last = path.split(".")
+    column = ".".join([*around, "key"])
+    keys = map(str, cells.get(column, ()))
+    if last != "*" or any(amount(key) is None for key in keys):
+        return {}
+    name = _first("keys", _words(around[-1] if around else ""))
+    return {} if name is None else {name: column}
+
+
+def _options(cells: _Cells, begin: str) -> dict[str, str]:
+    """The mapping of the server's options that is nearest to the row: in it, or around it."""
+    nearest = ""
+    for column, there in cells.items():
+        around, dot, name = column.rpartition(".")
+        is_called = re.fullmatch(_guesses()["options"], _words(name))
+        is_mapping = any(isinstance(cell, Mapping) for cell in there)
+        is_near = column.count(".") >= nearest.count(".")
+        if is_called and is_mapping and is_near and begin.startswith(around + dot):
+            nearest = column
+    return {"options": nearest} if nearest else {}
+
+
 def _flat(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Values by dotted path."""
-    if isinstance(cell, Mapping):
-        for name, value in cell.items():
-            yield from _flat(value, f"{path}.{name}".removeprefix("."))
-    else:
+    """Values by dotted path, mappings among them."""
+    if path:
         yield path, cell
+    for name, value in cell.items() if isinstance(cell, Mapping) else ():
+        yield from _flat(value, f"{path}.{name}".removeprefix("."))
 
 
 def _begin(rows: str) -> str:
@@ -340,7 +345,7 @@ def _metric(words: str) -> str | None:
     return _first("metrics", words) or (name if name in METRICS else None)
 
 
-def _unit(name: str, column: str, cells: Mapping[str, Sequence[Any]]) -> str | None:
+def _unit(name: str, column: str, cells: _Cells) -> str | None:
     """The unit of a time or a size, where it is another one than ours."""
     ours = {"_ms": "ms", "_gib": "GiB"}.get(f"_{name.rpartition('_')[2]}")
     if ours is None:
@@ -367,16 +372,18 @@ def _taken(
     """For each name the column that says it best: by the first of its patterns, and with the fewest words."""
     found: dict[str, str] = {}
     for name, patterns in _guesses()[guesses].items():
-        fitting = [
-            (place, column.count("."), len(column), column)
-            for column in columns
-            if column not in found.values()
-            for place, pattern in enumerate(patterns)
-            if _is_called(column, pattern)
-        ]
-        if fitting and name not in without:
-            found[name] = min(fitting)[-1]
+        free = [] if name in without else _without(columns, found)
+        for pattern in patterns:
+            fitting = [column for column in free if _is_called(column, pattern)]
+            if fitting:
+                found[name] = min(fitting, key=_length)
+                break
     return found
+
+
+def _length(column: str) -> tuple[int, int, str]:
+    """Of several columns the shortest comes first."""
+    return column.count("."), len(column), column
 
 
 def _is_called(column: str, pattern: str) -> bool:
@@ -398,6 +405,11 @@ def _is_figure(cell: Any) -> bool:
 
 def _is_plain(cell: Any) -> bool:
     return cell is not None and not isinstance(cell, list | dict)
+
+
+def _quoted(text: str) -> str:
+    """As YAML has it."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _in_line(text: str) -> str:
