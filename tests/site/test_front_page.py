@@ -172,6 +172,7 @@ def test_context_is_told_at_the_lengths_that_were_measured() -> None:
         ["first token", "0.50 s", "2.3 s"],
     ]
     assert found.text == "At 8k it generates at 80 % of the speed at 1k."
+    assert found.href == "models/a-30b/"  # two lengths make no chart to lead to
 
 
 def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:

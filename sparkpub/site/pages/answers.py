@@ -5,7 +5,7 @@ larger models were measured, no model below `LARGE` does.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from urllib.parse import urlencode
@@ -18,6 +18,7 @@ from sparkpub.review.names import environment_name, flow_name, lengths_name
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.over import REPEAT_PERCENT
+from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.figures.speeds import before, decode, first_token, shows_context
 from sparkpub.site.pages import campaign_page, findings, memory, model_links
 from sparkpub.site.pages.leaderboard_page import (
@@ -217,11 +218,9 @@ def _spread(speed: Speed) -> str:
     mean = speed.mean(GENERATION)
     if len(speed.records) > 1 or spread is None or not mean:
         return ""
-    return (
-        f"± {rounded(spread.deviation, 2)}"
-        if spread.deviation > WIDE_SPREAD * mean
-        else ""
-    )
+    if spread.deviation <= WIDE_SPREAD * mean:
+        return ""
+    return f"± {rounded(spread.deviation, 2)}"
 
 
 def _capacity(board: Board | None) -> Card:
@@ -259,51 +258,55 @@ def _context(publication: Publication, board: Board | None) -> Card:
     """Speed and wait of the best model that one user was measured with at several lengths."""
     question = "What does long context do to it?"
     words = "long prompt, prefill, time to first token, depth"
+    found = next(_measured_at_lengths(publication, board), None)
+    if found is None:
+        how = "This command measures three lengths:"
+        command = f"{QUICK} --prompt 1024 --prompt 8192 --prompt 16384"
+        return _missing(question, words, how, command)
+    first, *rest = found
+    shown = [first, *rest[1 - MOST :]]
+    rates = [decode(speed) or 0.0 for speed in shown]
+    waits = [first_token(speed) or 0.0 for speed in shown]
+    heads = [f"{round(before(speed) / 1000)}k" for speed in shown]
+    table = [
+        ["tokens read", *heads],
+        ["tok/s", *map(rounded, rates)],
+        ["first token", *(f"{rounded(wait, 2)} s" for wait in waits)],
+    ]
+    kept = round(100 * rates[-1] / rates[0])
+    text = f"At {heads[-1]} it generates at {kept} % of the speed at {heads[0]}."
+    model = first.model
+    scope = f"{first.machine}, one user, {model.name} {_recipe(first)}"
+    page = model_links.page(model)
+    if len(found) >= FEWEST:  # of fewer there is no chart
+        page += f"#context-of-{model.slug}"
+    return Card(question, words, text, page, "By model", scope, table=table)
+
+
+def _measured_at_lengths(
+    publication: Publication, board: Board | None
+) -> Iterator[Sequence[Speed]]:
+    """What one user gets from each leading model at several lengths, from `SHORT` on and rising: of its best recipe, or
+    of another, since the best may be another owner's who measured one length."""
     for row in _leading(board) if board else ():
-        # The best on the board may be another owner's, who measured one length.
+        best = row.best.speed
         others = [
             speed
             for speed in publication.speeds
-            if (speed.model, speed.machine) == (row.model, row.best.speed.machine)
+            if (speed.model, speed.machine) == (row.model, best.machine)
         ]
-        for best in (row.best.speed, *others):
-            depths = _by_context(publication.speeds, best)
-            if len(depths) > 1:
-                break
-        else:
-            continue
-        first, *rest = depths
-        shown = [depths[at] for at in (first, *rest[1 - MOST :])]
-        rates = [decode(speed) or 0.0 for speed in shown]
-        waits = [first_token(speed) or 0.0 for speed in shown]
-        heads = [f"{round(before(speed) / 1000)}k" for speed in shown]
-        table = [
-            ["tokens read", *heads],
-            ["tok/s", *map(rounded, rates)],
-            ["first token", *(f"{rounded(wait, 2)} s" for wait in waits)],
-        ]
-        kept = round(100 * rates[-1] / rates[0])
-        text = f"At {heads[-1]} it generates at {kept} % of the speed at {heads[0]}."
-        scope = f"{best.machine}, one user, {row.model.name} {_recipe(best)}"
-        page = f"{model_links.page(row.model)}#context-of-{row.model.slug}"
-        return Card(question, words, text, page, "By model", scope, table=table)
-    how = "This command measures three lengths:"
-    command = f"{QUICK} --prompt 1024 --prompt 8192 --prompt 16384"
-    return _missing(question, words, how, command)
-
-
-def _by_context(speeds: Sequence[Speed], best: Speed) -> dict[int, Speed]:
-    """Tokens before the answer to what one user gets from a recipe with them, from `SHORT` on and rising."""
-    found = {
-        before(speed): speed
-        for speed in speeds
-        if speed.setup == best.setup
-        and speed.load.tool == best.load.tool
-        and shows_context(speed)
-        and before(speed) >= SHORT
-        and first_token(speed)
-    }
-    return dict(sorted(found.items()))
+        for one in (best, *others):
+            lengths = {
+                before(speed): speed
+                for speed in others
+                if speed.setup == one.setup
+                and speed.load.tool == one.load.tool
+                and shows_context(speed)
+                and before(speed) >= SHORT
+                and first_token(speed)
+            }
+            if len(lengths) > 1:
+                yield [lengths[at] for at in sorted(lengths)]
 
 
 def _formats(board: Board | None) -> Card:
