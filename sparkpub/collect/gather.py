@@ -19,7 +19,7 @@ from resource import RLIMIT_FSIZE, setrlimit
 from sparkpub.collect.imports import about, import_results
 from sparkpub.collect.imports.given import Given
 from sparkpub.record import repository
-from sparkpub.record.errors import SparkpubError, UsageError
+from sparkpub.record.errors import SparkpubError, UsageError, said_by_system
 from sparkpub.record.owner import OWNER_FILE, ArenaLine, Owner, gathered, of, read
 from sparkpub.record.package import requirement
 from sparkpub.record.record import Origin
@@ -63,7 +63,8 @@ def gather(path: Path, out: Path, say: Callable[[str], None]) -> Iterator[Gather
         try:
             yield told(_gathered(line, path.parent, out / line.id, say))
         except (SparkpubError, GitError, OSError) as error:
-            said = str(error).replace(f"{_work(out / line.id)}/tree/", "")
+            said = said_by_system(error) if isinstance(error, OSError) else str(error)
+            said = said.replace(f"{_work(out / line.id)}/tree/", "")
             yield told(said, failed=True)
 
 

@@ -16,7 +16,7 @@ _QUOTED = re.compile(
 )
 """A row of a table, or a line with a rate, as Markdown quotes them."""
 _OTHER_GPU = re.compile(
-    r"\b(?:(?:RTX|GTX|rtx|gtx)[ _-]?(?:PRO |Pro )?\d{4}|[ABH][123]?00|[AL][14]0S?|A30|L4|H20|H800|MI\d{3}X?)\b"
+    r"\b(?:(?:RTX|GTX|rtx|gtx)[ _-]?(?:PRO |Pro )?\d{4}|[ABH][123]00|A[134]0|L40?S?|H20|H800|MI\d{3}X?)\b"
 )
 """GPUs by their makers' names."""
 _INVENTED = re.compile(

@@ -162,7 +162,7 @@ class ToolReader:
                 return []
         if first.repeats:
             for number, of_row in enumerate(found, 1):
-                of_row.kept[0]["row"] = number
+                of_row.kept[0] = {**of_row.kept[0], "row": number}
         return found if first.long is None else [*_wide(found, first, first.long)]
 
     def _look_for_columns(self, runs: Sequence[FoundRun]) -> None:

@@ -199,6 +199,9 @@ def test_identical_rows_are_one_run_unless_the_mapping_says_otherwise(
     ]
     again = imported(tmp_path / "a", table, mapping + "repeats: true\n")
     assert (len(again.imported), again.skipped) == (4, [])
+    (tmp_path / "b").mkdir()
+    once_more = imported(tmp_path / "b", table, mapping)
+    assert len(once_more.imported) == 3
 
 
 @pytest.mark.parametrize(
