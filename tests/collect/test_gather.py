@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -119,26 +119,29 @@ def test_a_folder_that_was_not_gathered_is_never_touched(
     assert len([*(hub / "gathered").glob("*/file")]) == 2
 
 
-HOSTILE = {
-    "a folder that is a bare repository": lambda place: [
-        (place / "bare" / name).mkdir(parents=True) for name in ("objects", "refs")
-    ],
-    "a link out of the repository": lambda place: (place / "link.json").symlink_to(
-        "/etc/passwd"
-    ),
-    "a link to a folder": lambda place: (place / "away").symlink_to("/etc"),
-}
+def a_bare_repository(place: Path) -> None:
+    git(place, "init", "--quiet", "--bare", "bare")
+    for name in ("objects", "refs"):  # git keeps no empty folder
+        (place / "bare" / name / "x").write_text("x")
 
 
-@pytest.mark.parametrize("what", HOSTILE)
+def a_link_out_of_the_repository(place: Path) -> None:
+    (place / "link.json").symlink_to("/etc/passwd")
+
+
+def a_link_to_a_folder(place: Path) -> None:
+    (place / "away").symlink_to("/etc")
+
+
+@pytest.mark.parametrize(
+    "put", [a_bare_repository, a_link_out_of_the_repository, a_link_to_a_folder]
+)
 def test_nothing_but_plain_files_of_a_campaign_comes_in(
-    tmp_path: Path, theirs: Path, what: str
+    tmp_path: Path, theirs: Path, put: Callable[[Path], None]
 ) -> None:
     place = theirs / "data" / "comprehensive" / "c"
     before = {path.name for path in place.iterdir()}
-    HOSTILE[what](place)
-    for folder in (place / "bare").glob("*"):
-        (folder / "x").write_text("x")
+    put(place)
     hub = tmp_path / "hub"
     assert gathered(hub, line("one", theirs, committed(theirs))).exit_code == 0
     found = set((hub / "gathered" / "one" / "c").iterdir())
