@@ -213,8 +213,9 @@ def _unit(name: str, column: str, cells: _Cells) -> str | None:
     ours = METRICS[name].unit
     if ours not in ("ms", "GiB"):
         return None
-    unit = _first("units", _words(column))
-    if unit is None and ours == "ms":
+    stated = cells.get(f"{column.rpartition('.')[0]}.unit")
+    unit = _first("units", _words(str(stated[0]) if stated else column))
+    if unit is None and ours == "ms" and not stated:
         numbers = reading.numbers([*cells[column]])
         is_short = bool(numbers) and fmean(numbers) < _FEW_MS
         unit = "s" if is_short and name.startswith(("ttft", "request")) else None

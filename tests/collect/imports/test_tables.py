@@ -723,6 +723,11 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
         ),
         # No first token comes within a millisecond.
         ({"mean_ttft": 0.8}, {'  ttft_mean_ms: {at: "mean_ttft", unit: s}'}),
+        # But for a unit that stands beside it, as in aiperf's profile_export.jsonl.
+        (
+            {"metrics": {"time_to_first_token": {"value": 5.2, "unit": "ms"}}},
+            {'  ttft_mean_ms: "metrics.time_to_first_token.value"'},
+        ),
     ],
 )
 def test_a_preview_says_what_the_names_of_columns_mean(
