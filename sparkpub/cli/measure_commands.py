@@ -1,7 +1,6 @@
 """Measuring: `quick`, `doctor`, `plan`, `collect` and `status`."""
 
 import sys
-import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -297,28 +296,17 @@ def collect(
 @cli.command()
 @MATRIX
 @DATA
-@click.option(
-    "--watch",
-    is_flag=True,
-    help="Show it again every two seconds, until every run is done or Ctrl-C.",
-)
 @JSON
-def status(matrix_file: Path, data: Path, watch: bool, as_json: bool) -> None:
+def status(matrix_file: Path, data: Path, as_json: bool) -> None:
     """Show how many runs are done, failed, quarantined or still to do.
 
     One line per cell, and the run that is in progress.
 
-    Example: sparkpub status matrix/demo.yaml --watch
+    Example: sparkpub status matrix/demo.yaml
     """
     from sparkpub.collect import overview
     from sparkpub.plan import matrix
 
-    if watch and as_json:
-        raise click.UsageError("--watch is for people, and --json for programs")
     declared = matrix.read(matrix_file)
-    while watch and overview.is_under_way(declared, data):
-        click.clear()
-        print_as(False, dict, overview.status_lines, declared, data)
-        time.sleep(2)
     print_as(as_json, overview.status_document, overview.status_lines, declared, data)
     next_step(f"sparkpub check{on_data(data)}")
