@@ -80,11 +80,6 @@ def test_tests_of_llama_bench_join_the_workload_that_asks_for_them(
             [],
             "paced: its request_rate is None in place of 2.0",
         ),
-        (
-            {"offline": {"type": "vllm-bench", "mode": "throughput", "requests": 12}},
-            [],
-            "offline: its mode is throughput",
-        ),
         ({"prompts": LLAMA}, [], "prompts: it is of llama-bench"),
         (
             {"cold": C4 | {"temperature": 0}, "warm": C4 | {"temperature": 1}},
