@@ -8,7 +8,6 @@ from pathlib import Path
 
 from sparkpub.plan.workloads import vllm_bench
 
-
 LOGS = Path(__file__).parents[2] / "data/logs/vllm-bench"
 
 
