@@ -106,7 +106,9 @@ def test_a_machine_that_may_not_measure_is_not_taken(
 ) -> None:
     head = PlayedHead()
     absent = a_matrix(models={"m": {"id": "x/m", "path": "/nowhere"}})
-    assert measured(absent, head)[0].startswith("no model at /nowhere, environment native")
+    assert measured(absent, head)[0].startswith(
+        "no model at /nowhere, environment native"
+    )
     monkeypatch.setattr(node.os, "getpriority", lambda *_: os.nice(0) - 15)
     (line,) = measured(a_matrix(), head)
     assert line.startswith("work runs 15 steps nicer than its node")
