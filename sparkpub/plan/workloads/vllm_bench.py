@@ -210,8 +210,6 @@ def parse(
         metrics = besides | metrics  # the rate that runs are compared by comes first
     problems = []
     if options is not None:
-        lengths = options.input_tokens, options.output_tokens
-        problems += clients.other_lengths(observed, *lengths)
         # One request tries the server, others warm it up, and the rest is measured.
         warmup = 1 if options.warmup is None else options.warmup
         most = (1 + warmup + options.requests) * options.output_tokens
