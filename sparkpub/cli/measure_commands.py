@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,9 +22,6 @@ from sparkpub.cli.printing import (
 )
 from sparkpub.record.errors import UsageError
 from sparkpub.record.settings import DEFAULT_DATA
-
-if TYPE_CHECKING:
-    from sparkpub.plan.matrix import Matrix
 
 
 @cli.command("quick")
@@ -148,18 +145,14 @@ def _alone() -> ModuleType:
     is_flag=True,
     help="Run each cell of the matrix once, without gates. Nothing is kept.",
 )
-@ON
 @JSON
 def doctor_(
     matrix_file: Path | None,
     data: Path,
     smoke: bool,
-    address: str | None,
     as_json: bool,
 ) -> None:
     """Show what this machine can measure and what is missing.
-
-    With --on it shows this for each machine of a Ray cluster.
 
     Example: sparkpub doctor matrix/demo.yaml --smoke
     """
@@ -168,11 +161,6 @@ def doctor_(
     if smoke and matrix_file is None:
         raise click.UsageError("--smoke needs a MATRIX")
     declared = declared_in(matrix_file)
-    if address is not None:
-        if smoke:
-            raise click.UsageError("--smoke runs on this machine, and --on asks others")
-        _doctor_on(declared, address, as_json)
-        return
     found = doctor.examine(declared, data, smoke=smoke)
     print_as(as_json, doctor.document, doctor.lines, found)
     failed = any(item.state == "missing" for item in found)
@@ -183,14 +171,6 @@ def doctor_(
     elif not failed:
         next_step(f"sparkpub collect {matrix_file}{on_data(data)}")
     finish(failed=failed)
-
-
-def _doctor_on(declared: "Matrix | None", address: str, as_json: bool) -> None:
-    from sparkpub.collect.fleet import doctor
-
-    found = doctor.examine(declared, address)
-    print_as(as_json, dict, doctor.lines, found)
-    finish(failed=doctor.fails(found))
 
 
 @cli.command()
