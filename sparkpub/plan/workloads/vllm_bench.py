@@ -76,9 +76,6 @@ class VllmBenchOptions(ClientOptions):
     """Tokens of each prompt."""
     output_tokens: PositiveInt = 128
     """Tokens generated per request."""
-    batch_size: PositiveInt | None = None
-    """Most sequences that the server runs together, for a matrix that declares imported results: the arguments of a
-    server say it for runs."""
     concurrency: PositiveInt | None = None
     """Most requests in flight; None submits all at once."""
     request_rate: PositiveFloat | None = None
@@ -103,9 +100,6 @@ def command(case: RunCase, options: VllmBenchOptions) -> Command:
     """The client of a server: of the environment's, or in a driver of one that runs already. Its prompts differ from
     run to run. Raises WorkloadError where the options make none."""
     url = case.server_url(options.url, "mode serve of vllm-bench")
-    if options.batch_size is not None:
-        what = "batch_size is said by the arguments of the server"
-        raise case.refusal(what, "remove batch_size:")
     model, tokenizer = "{model}", options.tokenizer or case.model_path
     if options.url is None:
         model, tokenizer = case.folder("vllm-bench"), options.tokenizer
