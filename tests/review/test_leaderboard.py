@@ -158,22 +158,6 @@ def test_the_home_machine_comes_first_then_those_with_most_models() -> None:
     assert machines(found, "machine not stated")[0] == "machine not stated"
 
 
-@pytest.mark.parametrize(
-    ("metrics", "each"),
-    [
-        ({"output_throughput_per_user_tok_s": 11.0, "tpot_mean_ms": 50.0}, 11.0),
-        # 128 tokens in 6.4 s, although each token after the first took 40 ms
-        ({"request_latency_mean_ms": 6_400.0, "tpot_mean_ms": 40.0}, 20.0),
-        ({"tpot_mean_ms": 50.0}, 10.0),  # 80 tok/s / 8 users
-    ],
-)
-def test_a_user_gets_what_was_measured_or_a_share(
-    metrics: dict[str, float], each: float
-) -> None:
-    (speed,) = measured(*runs_of("a", [80.0], metrics=metrics))
-    assert speed.per_user == each
-
-
 def arriving(model: str, waits: dict[float, float]) -> list[Record]:
     """A sweep over rates in requests a second; the values are P95 of the time to first token in ms."""
     return [

@@ -18,9 +18,6 @@ from sparkpub.review.checks.sensors import Samples
 from tests.building import a_record
 from tests.review.checks.in_memory import a_run, a_view, told
 
-LOG = Path(__file__).parents[2] / "data/logs/llama-bench/b11434-h200.log"
-"""Real: the first of five repetitions of the prompt ran at 18,243 tok/s, the others at 25,739 to 25,877."""
-
 
 def examined(folder: Path, files: dict[str, bytes], **fields: Any) -> Examined:
     """What is read of a run with these files, by role."""
@@ -93,19 +90,6 @@ def answered(folder: Path, kind: str, /, log: bytes = b"x", **options: Any) -> R
     answer = examined(folder, {"log": log}, requested=asked(kind, **options)).answer
     assert answer is not None
     return answer
-
-
-@pytest.mark.parametrize(
-    ("options", "slowest"),
-    # A repetition of warm-up is not among them.
-    [({"warmup": 0}, 25.8 / 18.2), ({"warmup": 1, "repetitions": 4}, 1.0)],
-)
-def test_a_first_repetition_that_stands_apart_is_in_sight(
-    tmp_path: Path, options: dict[str, int], slowest: float
-) -> None:
-    times = answered(tmp_path, "llama-bench", LOG.read_bytes(), **options).series
-    assert len(times) == 5 - options["warmup"]
-    assert max(times) / min(times) == pytest.approx(slowest, rel=0.02)
 
 
 def test_warnings_are_known_by_level_and_by_when_they_came(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS, Review
 from sparkpub.review.checks.acknowledging import covers
 from sparkpub.review.checks.conditions import growth
-from sparkpub.review.checks.evidence import FileSum, Warned
+from sparkpub.review.checks.evidence import Warned
 from sparkpub.review.checks.sensors import POWER_CAP
 from sparkpub.review.dataset import Dataset
 from tests.review.checks.in_memory import (
@@ -43,7 +43,6 @@ from tests.review.checks.in_memory import (
     answered,
     quiet,
     said,
-    told,
     with_metrics,
 )
 
@@ -568,22 +567,6 @@ def test_a_run_is_accused_from_the_limit_on(
 
 
 @pytest.mark.parametrize(
-    ("lies", "words"),
-    [
-        (FileSum(4096, "a" * 64), None),
-        (FileSum(None, None), "gone or changed: the log a.txt is missing."),
-        (FileSum(4096, "b" * 64), "the log a.txt has other content."),
-    ],
-)
-def test_evidence_that_is_gone_or_changed_is_told(
-    lies: FileSum, words: str | None
-) -> None:
-    view = a_view(a_run(**filed("log")))
-    view.evidence.sums["a.txt"] = lies  # type: ignore[attr-defined]
-    said("checksum", view, words)
-
-
-@pytest.mark.parametrize(
     ("value", "source", "check", "words"),
     [
         (None, "log", "missing-report", "exit code 0 but has no figures"),
@@ -661,16 +644,6 @@ def test_growth_before_the_measurement_is_no_leak(begins: float | None) -> None:
 # -- as many runs as declared ----------------------------------------------------------------------------------
 
 
-def test_an_iteration_counts_once() -> None:
-    again = a_run(minute=5)
-    (line,) = told("duplicate-iteration", a_view(a_run(), a_run(iteration=2), again))
-    assert line.startswith(
-        "error: 2 runs of m/native/w are several records of one iteration"
-    )
-    repeat = a_run(minute=5, repeat_of=a_run().run_id)
-    assert told("duplicate-iteration", a_view(a_run(), repeat)) == []
-
-
 def container(iteration: int = 1, **fields: Any) -> Stored:
     return a_run(environment="container", iteration=iteration, minute=5, **fields)
 
@@ -695,12 +668,3 @@ def test_cells_have_as_many_runs_as_declared(
 ) -> None:
     native = [a_run(iteration=number) for number in (1, 2)]
     said(check, a_view(*native, *runs, matrix=MATRIX), words)
-
-
-def test_a_server_answers_the_runs_of_one_cell() -> None:
-    served = seen(settings={"server": "s1"})
-    one, again = a_run(**served), a_run(iteration=2, **served)
-    said("not-as-requested", a_view(one, again), None)
-    other = a_run(environment="container", minute=5, **served)
-    words = "server: m/container in place of m/native"
-    said("not-as-requested", a_view(one, other), words)

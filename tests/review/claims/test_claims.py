@@ -273,17 +273,6 @@ def test_excluded_runs_count_only_when_asked() -> None:
         assert found.verdict == "supported"
 
 
-def test_text_and_json_carry_the_verdict_and_where_to_reread() -> None:
-    found = verdict_on(a_dataset(BOTH), expect={"holds": "runs = 60"})
-    text = ledger.as_text([found], lambda name: [f"posts/{name}.md:3"])
-    assert "CHANGED: recorded as supported; reread posts/it.md:3" in text
-    assert text.endswith("1 refuted")
-    document = found.document()
-    assert (document["verdict"], document["recorded"]) == ("refuted", "supported")
-    assert document["says"] == found.says
-    assert document["evidence"]["units"][0]["value"] == 20
-
-
 @pytest.mark.parametrize(
     ("about", "check", "changed", "verdict"),
     [
