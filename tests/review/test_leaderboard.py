@@ -110,12 +110,6 @@ def test_each_load_answers_for_its_use(load: dict[str, Any], title: str) -> None
     assert order(board) == (["b", "a"] if title == "Long prompts" else ["a", "b"])
 
 
-def test_an_open_loop_ranks_no_throughput_and_memory_is_no_speed() -> None:
-    arriving = {**LOAD, "request_rate": 0.5}
-    assert not boards(measured(*runs_of("a", [1.0], load=arriving)), "dgx-spark")
-    assert measured(*runs_of("a", [5.0], metric="peak_memory_gib")) == []
-
-
 @pytest.mark.parametrize("check", ["roofline", "foreign-telemetry"])
 def test_a_figure_in_doubt_is_not_ranked(check: str) -> None:
     board = board_of(

@@ -7,7 +7,6 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from sparkpub.review import told
-from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import choose
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
@@ -147,18 +146,3 @@ def test_machines_replicate_or_not_or_are_too_few() -> None:
     (row,) = rows(measured_by(3, 8).replications)
     assert (row.verdicts, row.replication) == (("higher", "higher"), "undecided")
     assert "Over 2 machines the mean is undecided" in row.why
-
-
-# -- what the checks make of it ------------------------------------------------------------------------------------
-
-
-def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -> None:
-    """One run of the slower machine reaches half the way to the faster one: unremarkable among all, and not on its
-    machine."""
-    cells = drawn(100, 5, 1)
-    values = list(cells["m", "native"][TPUT])
-    values[3] = 120.0
-    cells = {**cells, ("m", "native"): {TPUT: values}}
-    found = review(a_dataset(a_fleet({"a": cells, "b": drawn(140, 5, 2)})))
-    (finding,) = [item for item in found.findings if item.check == "outlier"]
-    assert "120" in finding.message

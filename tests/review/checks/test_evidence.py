@@ -69,22 +69,6 @@ def test_samples_are_numbers(tmp_path: Path) -> None:
     assert reasons == pytest.approx([0x20, 0x8, 0x4, np.nan], nan_ok=True)
 
 
-def test_a_changed_file_is_summed_and_not_read_again(tmp_path: Path) -> None:
-    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    files, generate = {"log": b"abc"}, asked("generate")
-    for path, said, requested, lies, is_read in (
-        ("log.txt", digest, generate, (3, digest), True),  # FIPS 180-2, appendix B.1
-        ("log.txt", "0" * 64, generate, (3, digest), False),
-        ("gone.txt", digest, generate, (None, None), False),
-        ("log.txt", digest, asked("own"), (3, digest), False),
-    ):
-        stored = examined(tmp_path, files).stored
-        item = Evidence(role="log", path=path, sha256=said, bytes=3)
-        record = a_record(evidence=(item,), requested=requested)
-        found = EvidenceReader().of(Stored(record, stored.path))
-        assert (found.sums[path], found.answer is not None) == (lies, is_read)
-
-
 def answered(folder: Path, kind: str, /, log: bytes = b"x", **options: Any) -> Reread:
     """What the review reads again of a run whose tool was asked for these options, and left this log."""
     answer = examined(folder, {"log": log}, requested=asked(kind, **options)).answer

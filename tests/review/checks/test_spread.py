@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparkpub.record.record import Machine, Plan
+from sparkpub.record.record import Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.spread import (
@@ -134,24 +134,6 @@ def test_the_verdict_and_the_check_agree_on_whether_environments_alternated(
     order: str, sequence: str, is_blocked: bool
 ) -> None:
     runs = in_turn(sequence, order)
-    assert (verdict(runs) == "confounded") is is_blocked
-    assert is_error(runs) is is_blocked
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "is_blocked"),
-    [
-        ("ABBAABBA", "BAABBAAB", False),
-        ("ABBAABBA", "AAAABBBB", True),
-    ],
-)
-def test_with_several_machines_the_order_on_each_of_them_counts(
-    first: str, second: str, is_blocked: bool
-) -> None:
-    runs = [
-        *in_turn(first, "interleaved", machine=Machine(id="a")),
-        *in_turn(second, "interleaved", done=20, machine=Machine(id="b")),
-    ]
     assert (verdict(runs) == "confounded") is is_blocked
     assert is_error(runs) is is_blocked
 

@@ -244,16 +244,6 @@ def test_values_are_shown_with_their_unit_and_counts_without_digits() -> None:
     assert runs.text == "Records, failed ones included: 20."
 
 
-@pytest.mark.parametrize(
-    "expect", [{"published": {"m/native": 5}}, {"holds": "min > 1"}]
-)
-def test_a_metric_that_nobody_measured_is_undecided(expect: dict[str, Any]) -> None:
-    fields = of_cells(metric="gpu_clock_sm_mean_mhz", expect=expect)
-    found = verdict_on(a_dataset(BOTH), **fields)
-    assert found.verdict == "undecided"
-    assert "not available" in found.text
-
-
 def test_a_workload_without_the_metric_is_no_unit() -> None:
     """Only workload `w` has the metric; a run of another workload must not make the claim undecided."""
     data = a_dataset(BOTH)

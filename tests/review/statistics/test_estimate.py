@@ -16,7 +16,6 @@ from statsmodels.tsa.stattools import acf
 from sparkpub.review.statistics.bootstrap import bootstrap
 from sparkpub.review.statistics.estimate import (
     Estimate,
-    autocorrelation,
     effective_n,
     holm,
     mean_of,
@@ -98,14 +97,6 @@ def test_effective_n_is_corrected_for_the_bias_of_r1_and_counts_no_more_than_n()
     # r1 of a line of 1,000 is 0.997, and 0.998 after correction: held at 0.99.
     assert effective_n(range(1000)) == pytest.approx(zwiers_and_von_storch(1000, 0.99))
     assert [effective_n(values) for values in ([60.0] * 10, [1.0, 2.0])] == [10, 2]
-
-
-def test_digits_that_arithmetic_leaves_are_no_spread() -> None:
-    """Trusted is a spread above (1e-9 × 2e9)² = 4: 2 × 1.6² is, 2 × 1.2² is not."""
-    for apart_by, is_known in ((1.6, True), (1.2, False), (0.0, False)):
-        values = [2e9, 2e9 + apart_by, 2e9, 2e9 - apart_by]
-        assert bool(np.isfinite(autocorrelation(values))) is is_known
-    assert np.isnan(autocorrelation([1.0, 2.0]))
 
 
 def test_readings_are_no_surer_than_their_rounding() -> None:
@@ -247,17 +238,6 @@ def test_machines_are_combined_as_in_statsmodels(effects: list[Estimate]) -> Non
     else:
         expected = model.mean_effect_fe, model.sd_eff_w_fe
     assert (found.value, found.error) == pytest.approx(expected, rel=1e-6)
-
-
-def test_three_machines_predict_the_fourth_and_two_do_not_the_third() -> None:
-    """Higgins et al. (2009): the mean ± t on k - 2 degrees of freedom × √(τ² + error²)."""
-    found = spread([Estimate(value, 0.1) for value in (1.0, 2.0, 3.0)])
-    tau2 = 1.0 - 0.01  # the variance of 1, 2 and 3, less that of a machine
-    half = stats.t.ppf(0.975, 1) * math.sqrt(tau2 + 1.0 / 3)
-    ends = found["prediction95_low"], found["prediction95_high"]
-    assert ends == pytest.approx((2 - half, 2 + half))
-    pair = spread([Estimate(-1.0, 0.05), Estimate(0.0, 0.05)])
-    assert math.isnan(pair["prediction95_low"])
 
 
 # -- the rule ------------------------------------------------------------------------------------------------------

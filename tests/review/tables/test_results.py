@@ -171,17 +171,3 @@ def test_few_runs_pass_through_every_form(n: int) -> None:
     assert {row.verdict for row in found.comparison_rows} <= {"undecided"}
     for form in ("text", "markdown", "csv", "json"):
         assert told.render(found, form).endswith("\n")  # type: ignore[arg-type]
-
-
-def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> (
-    None
-):
-    data = a_dataset(a_campaign("c", CELLS))
-    text = told.render(unreviewed(data, {"c-native_m_w_01": "hot"}), "markdown")
-    (line,) = [
-        line
-        for line in text.splitlines()
-        if line.startswith("| c | m | vm | w | output_throughput_tok_s | tok/s | 6 |")
-    ]
-    assert line.count("*") == 2
-    assert "- c-native_m_w_01: hot" in text
