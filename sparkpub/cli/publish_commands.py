@@ -1,13 +1,14 @@
-"""What leaves the repository: `export`, `render`, `build` and `serve`."""
+"""What leaves the repository: `export`, `recipe`, `render`, `build` and `serve`."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sparkpub.cli.group import cli
-from sparkpub.cli.options import FOLDER, JSON, PATH, PRESENT, SOURCES, on_folder
+from sparkpub.cli.options import DATA, FOLDER, JSON, PATH, PRESENT, SOURCES, on_folder
 from sparkpub.cli.printing import next_step, print_as, show_page
 from sparkpub.cli.review_commands import without_collection
 from sparkpub.record.errors import UsageError
@@ -88,6 +89,40 @@ def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -
         click.echo(content, nl=False)
     else:
         write_atomic(output, content)
+
+
+@cli.command()
+@click.argument("campaign")
+@click.argument("cell")
+@DATA
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write; otherwise the recipe is printed.",
+)
+def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
+    """Write the server of a cell as a recipe of sparkrun.
+
+    CELL is model/environment/workload. The recipe holds image, variables, options and command of the server.
+
+    Example: sparkpub recipe h200-vllm dense7b/container/serve-c8 -o recipe.yaml
+    """
+    from sparkpub.record.store import write_atomic
+    from sparkpub.review.checks import what_counts
+    from sparkpub.review.dataset import load
+    from sparkpub.review.recipe import written
+    from sparkpub.review.results import Results
+
+    if output is not None:
+        _refuse_output(output)
+    dataset = load(data)
+    only = replace(dataset, campaigns={campaign: dataset.campaign(campaign)})
+    text = written(Results(what_counts(only)), campaign, cell)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_atomic(output, text)
 
 
 @cli.command()

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.store import read_record
-from sparkpub.review.recipe import command
+from sparkpub.review.recipe import command, told
 
 CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
 
@@ -42,13 +43,19 @@ def test_options_that_results_tell_are_flags_again() -> None:
         "client": "llama-benchy",
         "port": "9",
     }
-    shell = command(a_record("vLLM", settings))
-    assert shell is not None
-    assert shell.replace("\\\n", "").split() == [
-        *("VLLM_USE_V1=1", "vllm", "serve", "acme/Walker-8B", "--port", "8000"),
-        *("-tp", "1", "--no-enable-prefix-caching", "--async-scheduling"),
+    record = a_record("vLLM", settings)
+    found = told(record)
+    assert found["container"] == "acme/vllm:1"
+    assert found["env"] == {"VLLM_USE_V1": "1"}
+    assert found["command"].replace("\\\n", "").split() == [
+        *("vllm", "serve", "{model}", "--port", "{port}", "-tp", "1"),
+        *("--no-enable-prefix-caching", "--async-scheduling"),
         *("--speculative-config", '\'{"method":', '"mtp"}\''),
     ]
+    shell = command(record)
+    assert shell is not None
+    assert shell.startswith("VLLM_USE_V1=1 vllm serve acme/Walker-8B")
+    assert "--port 8000" in shell
 
 
 @pytest.mark.parametrize(
@@ -59,7 +66,10 @@ def test_options_that_results_tell_are_flags_again() -> None:
         ("llama.cpp", {"n_batch": "1"}, "llama-bench"),
     ],
 )
-def test_what_tells_no_options_has_no_command(
+def test_what_tells_no_command_has_no_recipe(
     engine: str, settings: dict[str, str], kind: str
 ) -> None:
-    assert command(a_record(engine, settings, type=kind)) is None
+    record = a_record(engine, settings, type=kind)
+    assert command(record) is None
+    with pytest.raises(UsageError, match="nothing tells how the server"):
+        told(record)
