@@ -310,14 +310,14 @@ def test_a_proposed_line_of_an_arena_is_gathered_checked_and_built(
     done = run_steps(workspace, GATHER, BUILD)
     codes = {name: step.returncode for name, step in done.items()}
     assert codes == dict.fromkeys(done, 0), done
-    said = done[GATHER].stdout
-    assert "| other at " in said
-    assert "| 2 runs, 0 excluded: 0 errors" in said
-    assert all(each.startswith("| ") for each in said.splitlines())
+    first, *said, last = done[GATHER].stdout.splitlines()
+    assert first.removeprefix("::stop-commands") == last.removesuffix("::")
+    assert said[0].startswith("other at ")
+    assert "2 runs, 0 excluded: 0 errors" in said[1]
     assert (workspace / "site/owners/other/index.html").is_file()
 
 
-def test_a_pull_request_with_a_damaged_record_fails_beside_its_file(
+def test_a_pull_request_with_a_damaged_record_fails(
     workspace: Path,
 ) -> None:
     change = workspace / "change"
@@ -327,10 +327,7 @@ def test_a_pull_request_with_a_damaged_record_fails_beside_its_file(
     done = run_steps(workspace, CHECK, SUMMARISE)
     check = done[CHECK]
     assert check.returncode == 1
-    (line,) = [line for line in check.stdout.splitlines() if line.startswith("::error")]
-    assert line.startswith(
-        "::error file=data/comprehensive/c/campaign.json,title=schema::"
-    )
+    (line,) = [line for line in check.stdout.splitlines() if "schema" in line]
     assert path.name in line
     assert done[SUMMARISE].returncode == 0
     assert "'tok/h'" in (workspace / "summary.md").read_text().replace("\\", "")
@@ -344,7 +341,7 @@ def test_a_data_folder_that_git_takes_for_a_repository_is_told_and_not_obeyed(
     ran = plant(change / "data/comprehensive")
     check = run_steps(workspace, CHECK)[CHECK]
     assert check.returncode == 1
-    assert "title=foreign-file" in check.stdout
+    assert "foreign-file" in check.stdout
     # Where somebody calls git there, as a step of one's own may do, the workflow's settings hold.
     status = ["git", "-C", change / "data/comprehensive/c", "status"]
     subprocess.run(status, env=os.environ | settings_of_git(), check=False)

@@ -71,7 +71,7 @@ _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image
 @click.option(
     "--mapping",
     type=PATH,
-    help="File that maps the columns of a table (YAML). What `sparkpub export` wrote needs none.",
+    help="File that maps the columns of a table (YAML).",
 )
 @click.option(
     "--matrix", "matrix_file", type=PATH, help="Matrix that declares the campaign."

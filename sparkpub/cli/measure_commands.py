@@ -1,12 +1,11 @@
 """Measuring: `quick`, `doctor`, `plan`, `collect` and `status`."""
 
 import sys
-import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,9 +22,6 @@ from sparkpub.cli.printing import (
 )
 from sparkpub.record.errors import UsageError
 from sparkpub.record.settings import DEFAULT_DATA
-
-if TYPE_CHECKING:
-    from sparkpub.plan.matrix import Matrix
 
 
 @cli.command("quick")
@@ -149,18 +145,14 @@ def _alone() -> ModuleType:
     is_flag=True,
     help="Run each cell of the matrix once, without gates. Nothing is kept.",
 )
-@ON
 @JSON
 def doctor_(
     matrix_file: Path | None,
     data: Path,
     smoke: bool,
-    address: str | None,
     as_json: bool,
 ) -> None:
     """Show what this machine can measure and what is missing.
-
-    With --on it shows this for each machine of a Ray cluster.
 
     Example: sparkpub doctor matrix/demo.yaml --smoke
     """
@@ -169,11 +161,6 @@ def doctor_(
     if smoke and matrix_file is None:
         raise click.UsageError("--smoke needs a MATRIX")
     declared = declared_in(matrix_file)
-    if address is not None:
-        if smoke:
-            raise click.UsageError("--smoke runs on this machine, and --on asks others")
-        _doctor_on(declared, address, as_json)
-        return
     found = doctor.examine(declared, data, smoke=smoke)
     print_as(as_json, doctor.document, doctor.lines, found)
     failed = any(item.state == "missing" for item in found)
@@ -184,14 +171,6 @@ def doctor_(
     elif not failed:
         next_step(f"sparkpub collect {matrix_file}{on_data(data)}")
     finish(failed=failed)
-
-
-def _doctor_on(declared: "Matrix | None", address: str, as_json: bool) -> None:
-    from sparkpub.collect.fleet import doctor
-
-    found = doctor.examine(declared, address)
-    print_as(as_json, dict, doctor.lines, found)
-    finish(failed=doctor.fails(found))
 
 
 @cli.command()
@@ -297,28 +276,17 @@ def collect(
 @cli.command()
 @MATRIX
 @DATA
-@click.option(
-    "--watch",
-    is_flag=True,
-    help="Show it again every two seconds, until every run is done or Ctrl-C.",
-)
 @JSON
-def status(matrix_file: Path, data: Path, watch: bool, as_json: bool) -> None:
+def status(matrix_file: Path, data: Path, as_json: bool) -> None:
     """Show how many runs are done, failed, quarantined or still to do.
 
     One line per cell, and the run that is in progress.
 
-    Example: sparkpub status matrix/demo.yaml --watch
+    Example: sparkpub status matrix/demo.yaml
     """
     from sparkpub.collect import overview
     from sparkpub.plan import matrix
 
-    if watch and as_json:
-        raise click.UsageError("--watch is for people, and --json for programs")
     declared = matrix.read(matrix_file)
-    while watch and overview.is_under_way(declared, data):
-        click.clear()
-        print_as(False, dict, overview.status_lines, declared, data)
-        time.sleep(2)
     print_as(as_json, overview.status_document, overview.status_lines, declared, data)
     next_step(f"sparkpub check{on_data(data)}")

@@ -21,7 +21,6 @@ from sparkpub.cli.options import (
     on_folder,
 )
 from sparkpub.cli.printing import finish, next_step, print_as
-from sparkpub.record.errors import SparkpubError
 from sparkpub.record.settings import DEFAULT_DATA
 
 if TYPE_CHECKING:
@@ -31,11 +30,6 @@ if TYPE_CHECKING:
 @cli.command()
 @on_campaign
 @JSON
-@click.option(
-    "--github",
-    is_flag=True,
-    help="Print the findings as annotations for a GitHub workflow.",
-)
 @click.option("--verbose", is_flag=True, help="Print warnings and notes too.")
 @click.option(
     "--fail-on",
@@ -52,7 +46,6 @@ def check(
     data: Path,
     campaign: str | None,
     as_json: bool,
-    github: bool,
     verbose: bool,
     fail_on: Literal["error", "warning"],
     sources: Path | None,
@@ -61,23 +54,15 @@ def check(
 
     Example: sparkpub check --fail-on warning
     """
-    from sparkpub.review.checks import annotations, reviewing
+    from sparkpub.review.checks import reviewing
 
     pages = sources if campaign else _beside(data, sources)
-    try:
-        found = _reviewed(data, pages, asked=sources is not None)
-        if campaign is not None:
-            found = found.only(campaign)
-        text = partial(reviewing.as_text, found, fail_on, verbose=verbose)
-        if github:
-            text = partial(annotations.of_review, found)
-        print_as(as_json, partial(reviewing.document, found), text)
-        failed = found.unacknowledged(fail_on)
-    except SparkpubError as error:
-        if github:
-            print_as(False, list, partial(annotations.of_error, error))
-        raise
-    finish(failed=bool(failed))
+    found = _reviewed(data, pages, asked=sources is not None)
+    if campaign is not None:
+        found = found.only(campaign)
+    text = partial(reviewing.as_text, found, fail_on, verbose=verbose)
+    print_as(as_json, partial(reviewing.document, found), text)
+    finish(failed=bool(found.unacknowledged(fail_on)))
 
 
 def _beside(data: Path, sources: Path | None) -> Path | None:

@@ -57,25 +57,23 @@ def examine(
     matrix: Matrix | None, data: Path, *, smoke: bool = False
 ) -> list[Diagnosis]:
     """Everything about the machine, and with a matrix about its cells; `smoke` runs each of them once."""
-    found = [*measuring(matrix, data), _git(data)]
-    if matrix is not None:
-        done = len(known_records(data / matrix.campaign))
-        detail = f"{len(plan(matrix))} runs planned, {done} recorded"
-        found.append(Diagnosis("matrix", "ok", detail))
-        if smoke and not any(item.state == "missing" for item in found):
-            found += _smoke(matrix)
+    found = [*_gpu(), *_machine(data), *_permitted()]
+    if matrix is None:
+        return [*found, _engines(), _git(data)]
+    found += [*_matrix(matrix), _git(data)]
+    done = len(known_records(data / matrix.campaign))
+    detail = f"{len(plan(matrix))} runs planned, {done} recorded"
+    found.append(Diagnosis("matrix", "ok", detail))
+    if smoke and not any(item.state == "missing" for item in found):
+        found += _smoke(matrix)
     return found
 
 
-def measuring(matrix: Matrix | None, data: Path) -> list[Diagnosis]:
-    """What can be measured here, and with a matrix which of its environments and workloads."""
-    found = [*_gpu(), *_machine(data), *_permitted()]
-    if matrix is not None:
-        return [*found, *_matrix(matrix)]
+def _engines() -> Diagnosis:
     there = [tool for tool in TOOLS if shutil.which(tool)]
     absent = [tool for tool in TOOLS if tool not in there]
     detail = f"{', '.join(there) or 'none'}; not here: {', '.join(absent) or 'none'}"
-    return [*found, Diagnosis("engines", "ok", detail)]
+    return Diagnosis("engines", "ok", detail)
 
 
 def document(found: Sequence[Diagnosis]) -> dict[str, Any]:

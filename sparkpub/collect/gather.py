@@ -26,7 +26,6 @@ from sparkpub.record.record import Origin
 from sparkpub.record.repository import GitError
 from sparkpub.record.store import write_atomic
 from sparkpub.record.text import counted
-from sparkpub.tools.language import TABLE
 
 MOST_FILES = 20_000
 """Files of one owner: six times the largest collection that was met."""
@@ -230,7 +229,6 @@ def _imported(
         mapping=beside / line.mapping if line.mapping else None,
         say=say,
     )
-    kind = TABLE if line.mapping else None
-    found = import_results(kind, results, made, given, originals=False)
+    found = import_results(None, results, made, given, originals=False)
     text = counted(len(found.records), "run")
     return f"{text}, {len(found.refused):,} refused" if found.refused else text

@@ -193,13 +193,6 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     return document | {"now": now if ours else None}
 
 
-def is_under_way(matrix: Matrix, data: Path) -> bool:
-    """Whether a collector measures the campaign now, or runs are left that one could measure."""
-    document = status_document(matrix, data)
-    left = any(cell["missing"] for cell in document["cells"])
-    return left or document["now"] is not None
-
-
 def status_lines(matrix: Matrix, data: Path) -> list[str]:
     """The same for people."""
     document = status_document(matrix, data)

@@ -9,7 +9,6 @@ from typing import Any
 from sparkpub.record.secrets import without_secrets
 from sparkpub.tools import cells, reading
 from sparkpub.tools.language import ResultMapping, Term
-from sparkpub.tools.shapes import SHAPES
 from sparkpub.tools.where import at, holds
 
 _AMOUNT = re.compile(r"[a-zA-Z]{0,2}[=_-]?(\d{1,9})(k?)")
@@ -22,8 +21,6 @@ class AskedLoad:
     """What a row or a document says of its load."""
 
     options: Mapping[str, Any]
-    fits: Mapping[str, tuple[object, ...]]
-    """As of a `Draft`."""
     name: str
     """The name of the workload, as far as it is known."""
     is_known: bool
@@ -34,7 +31,6 @@ class AskedLoad:
 def asked(mapping: ResultMapping, document: Any) -> AskedLoad:
     """By all terms; the first one counts of those for an option, and of those for a part of the name."""
     options: dict[str, Any] = {}
-    fits = dict(SHAPES[mapping.shape].fits(document))
     parts: dict[str, Any] = {}
     for term in mapping.load:
         value = _value(term, document)
@@ -43,13 +39,11 @@ def asked(mapping: ResultMapping, document: Any) -> AskedLoad:
             parts[term.key] = value.replace("/", "-") if is_word else value
         if term.option is not None and value is not None:
             options.setdefault(term.option, False if term.kind == "mark" else value)
-        if term.option is not None and _is_unlimited(term, document):
-            fits[term.option] = (None,)
     needed = [term.at for term in mapping.load if term.needed]
     is_said = any(value is not None for value in parts.values())
     is_known = is_said and all(at(document, where) is not None for where in needed)
     notes = tuple(noted(mapping.load, document))
-    return AskedLoad(options, fits, key_of(parts), is_known, notes)
+    return AskedLoad(options, key_of(parts), is_known, notes)
 
 
 def noted(terms: Iterable[Term], document: Any) -> Iterator[str]:
@@ -127,11 +121,6 @@ def amount(said: str) -> int | None:
     """The number that a word is, with letters around it: 16 of `c16`, 4096 of `4k`."""
     named = _AMOUNT.fullmatch(said)
     return named and int(named[1]) * (1024 if named[2] else 1)
-
-
-def _is_unlimited(term: Term, document: Any) -> bool:
-    """Whether the client was told to do without it, and says so."""
-    return term.unlimited and term.at in document and document[term.at] in (None, "inf")
 
 
 def as_key(text: str) -> str:

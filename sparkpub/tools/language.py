@@ -1,8 +1,7 @@
 """The language that says what results mean: of anybody's table or JSON, and of the tools that sparkpub knows.
 
 `run` says where the names and facts of a run stand, `load` what was asked for, `metrics` and `requests` the figures. A
-row of a table is a run, or a document is, or each item of a list within it (`rows`); in a long table a row is a figure
-(`long`), as `sparkpub export` writes it (`table.yaml`).
+row of a table is a run, or a document is, or each item of a list within it (`rows`).
 """
 
 import json
@@ -88,8 +87,6 @@ class RunPlaces(Same):
     seconds: Where | None = None
     iteration: Where | None = None
     """Number of the run within its cell, from 1; without it the order of the rows."""
-    status: Where | None = None
-    """`ok`, `failed`, `timeout`, `interrupted` or `invalid`; without it every run is `ok`."""
     exit_code: Where | None = None
     """Of the tool; any but 0 is a failed run."""
     succeeded: Where | None = None
@@ -181,7 +178,7 @@ class Agreement(Declared):
 
 
 class MetricPlace(FigurePlace):
-    """A metric: in a long table its own name finds it, and `at` is left out."""
+    """A metric."""
 
     values: Where | None = None
     """Its repetitions, where `at` is their mean as the tool gives it."""
@@ -215,8 +212,6 @@ class Term(ValuePlace):
     """Values that go without saying, with `*` for any letters."""
     join: tuple[Where, ...] = ()
     """What follows it, after hyphens."""
-    unlimited: bool = False
-    """Whether null and `inf` say that the client was to do without it."""
     when: tuple[str, ...] = ()
     """It counts where all of this holds."""
     needed: bool = False
@@ -260,16 +255,6 @@ def named_in(pattern: str, source: str) -> dict[str, str] | None:
     parts = re.sub(r"\\\{([a-z_]+)\\\}", r"(?P<\1>[^/]+?)", re.escape(pattern))
     named = re.search(f"(?:^|/){parts}$", source)
     return None if named is None else named.groupdict()
-
-
-class Long(Declared):
-    """The columns of a table with a row for each run and metric."""
-
-    metric: Where
-    value: Where
-    unit: Where | None = None
-    run: Where | None = None
-    """What tells runs apart; without it, what `run` says of them."""
 
 
 PathPattern = Annotated[str, Field(pattern=r"\{[a-z_]+\}")]
@@ -331,9 +316,6 @@ class ResultMapping(Declared):
     """What is wrong with a run where it counts, as a note."""
     divisor: Literal["n", "n-1"] | None = None
     """What the sum is divided by in the deviations."""
-    long: Long | None = None
-    repeats: bool = False
-    """Whether rows that are the same in every cell are runs of their own; otherwise they are one run."""
 
     @property
     def figures(self) -> Mapping[str, FigurePlace]:
@@ -347,9 +329,8 @@ class ResultMapping(Declared):
     def needed(self) -> dict[str, tuple[str, ...]]:
         """Every place that a table must have somewhere, and the key that names it."""
         found: dict[str, tuple[str, ...]] = {}
-        for name, part in (("run", self.run), ("long", self.long)):
-            told = {} if part is None else part.model_dump(exclude_none=True)
-            found |= {place: (name, key) for key, place in told.items()}
+        run = self.run.model_dump(exclude_none=True)
+        found |= {place: ("run", key) for key, place in run.items()}
         for term in self.load:
             if term.at is not None:
                 found[term.at] = ("load", str(term.option))
@@ -368,7 +349,7 @@ Fault = tuple[tuple[str, ...], str, str]
 
 def _faults(mapping: ResultMapping) -> Iterator[Fault]:
     """What no single key shows."""
-    if not (mapping.figures or mapping.reads or mapping.long):
+    if not (mapping.figures or mapping.reads):
         yield ("metrics",), "no metrics are declared", "name the columns of the figures"
     for name in Same.model_fields:
         if getattr(mapping.run, name) and getattr(mapping.same, name):
@@ -379,14 +360,12 @@ def _faults(mapping: ResultMapping) -> Iterator[Fault]:
         yield ("requests", name), what, f"write one of {', '.join(DISTRIBUTIONS)}"
     for part in ("metrics", "requests"):
         for name, figure in getattr(mapping, part).items():
-            yield from _faults_of((part, name), figure, mapping.long is not None)
+            yield from _faults_of((part, name), figure)
 
 
-def _faults_of(
-    path: tuple[str, str], figure: FigurePlace, is_long: bool
-) -> Iterator[Fault]:
+def _faults_of(path: tuple[str, str], figure: FigurePlace) -> Iterator[Fault]:
     name = path[1]
-    if figure.at is None and not is_long:
+    if figure.at is None:
         yield path, f"{'.'.join(path)} has no column", "add at:"
     if isinstance(figure, MetricPlace) and name not in METRICS:
         words = ("unit", "label", "direction", "definition")

@@ -5,7 +5,7 @@ What results say is as it is: a value that is no figure becomes null, with its r
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -13,7 +13,7 @@ from typing import Any
 
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Observed, Spread
-from sparkpub.tools import cells, reading
+from sparkpub.tools import reading
 from sparkpub.tools.agreement import contradictions
 from sparkpub.tools.asked import noted
 from sparkpub.tools.language import (
@@ -118,7 +118,7 @@ class ReportReading:
     def figures(self) -> Figures:
         """All that the mapping names."""
         found = Figures()
-        for name, place in self._metric_places():
+        for name, place in self.mapping.metrics.items():
             if holds(self.document, place.when):
                 self._read(name, place, found)
         for stem, times in self.mapping.requests.items():
@@ -128,16 +128,6 @@ class ReportReading:
                 found.spreads.pop(name, None)
         return found
 
-    def _metric_places(self) -> Iterator[tuple[str, MetricPlace]]:
-        """Those of the mapping; in a long table those of its rows."""
-        places = self.mapping.metrics
-        if self.mapping.long is None:
-            yield from places.items()
-            return
-        for name in self.document["figures"]:
-            here = {"at": f"figures.{name}.value", "unit_at": f"figures.{name}.unit"}
-            yield name, places.get(name, MetricPlace()).model_copy(update=here)
-
     def _read(self, name: str, place: MetricPlace, found: Figures) -> None:
         """One metric, with what is behind it."""
         said = self._said(place)
@@ -146,10 +136,8 @@ class ReportReading:
             found.counts.add(len(repeated))
         unit = METRICS[name].unit if name in METRICS else place.unit
         scale = place.scale_to(unit, self.document)
-        if said is None or (scale is None and self.source != "published"):
+        if said is None or scale is None:
             return
-        if scale is None:
-            said, scale = f"{said} {at(self.document, place.unit_at)}", 1.0
         mean, deviation = self._mean_and_deviation(said)
         reason = reading.no_figure(said, self.source)
         if name in METRICS:
@@ -157,7 +145,7 @@ class ReportReading:
         else:
             metric = MetricValue(
                 value=None if mean is None else scale * mean,
-                unit=place.unit or cells.text(at(self.document, place.unit_at)) or "",
+                unit=place.unit or "",
                 source=self.source,
                 reason=reason if mean is None else None,
                 label=place.label,

@@ -161,7 +161,7 @@ def _table(name: str, content: bytes, folder: Path) -> None:
     (folder / "mapping.yaml").write_bytes(MAPPING)
     (folder / name).write_bytes(content)
     given = Given("c", environment="native", model="m", mapping=folder / "mapping.yaml")
-    import_results("table", folder / name, folder / "data", given)
+    import_results(None, folder / name, folder / "data", given)
 
 
 SPARK = {

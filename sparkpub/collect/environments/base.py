@@ -96,10 +96,6 @@ class Environment(ABC):
     def obstacles(self, options: Any, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """What stands in the way on this machine now: rights, images, tools, folders of models that are not there."""
 
-    def image_id(self, options: Any) -> str | None:  # noqa: ARG002
-        """Id of the image that runs here, as records have it; None without one, or where it cannot be asked for."""
-        return None
-
     def inherited(self, options: Any) -> Mapping[str, str]:  # noqa: ARG002
         """Variables that a command gets here besides its own and those of the matrix."""
         return {}

@@ -63,12 +63,6 @@ class Docker(Environment):
             found.append(Obstacle(error.what, error.remedy))
         return found
 
-    def image_id(self, options: DockerOptions) -> str | None:
-        """None for an image that is missing, or an engine that does not answer: `obstacles` has the reason."""
-        with suppress(CollectError), _engine() as client:
-            return str(_image(client, options.image).id)
-        return None
-
     def inherited(self, options: DockerOptions) -> Mapping[str, str]:
         """What the image sets; empty where the engine does not answer."""
         with suppress(CollectError), _engine() as client:

@@ -72,22 +72,15 @@ class Cluster:
     def __init__(self, ray: Any) -> None:
         self._ray = ray
 
-    def ask(self, node: Node, question: Callable[..., Any], *given: Any) -> Any:
-        """Call a function there, beside whatever runs there."""
-        return self._call(node, question, given, num_cpus=0)
-
     def measure(self, node: Node, work: Callable[..., Any], *given: Any) -> Any:
-        """The same with all of the node: no other work of the cluster runs beside ours."""
-        whole = {"num_cpus": node.cpus, "num_gpus": node.gpus}
-        return self._call(
-            node, work, given, **whole, resources={RESOURCE: 1}, max_calls=1
-        )
-
-    def _call(
-        self, node: Node, function: Callable[..., Any], given: Any, **options: Any
-    ) -> Any:
-        # A second try would measure twice unseen.
-        remote = self._ray.remote(max_retries=0, **options)(function)
+        """Call a function there, with all of the node: no other work of the cluster runs beside ours."""
+        remote = self._ray.remote(
+            max_retries=0,  # a second try would measure twice unseen
+            num_cpus=node.cpus,
+            num_gpus=node.gpus,
+            resources={RESOURCE: 1},
+            max_calls=1,
+        )(work)
         return remote.options(**_on(node.id)).remote(*given)
 
     def actor(self, what: type, called: str, *given: Any) -> Any:

@@ -14,10 +14,9 @@ from typing import Any
 from sparkpub.collect import invoker, journal, state
 from sparkpub.collect.books import Books, Outcome, attempted
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.doctor import Diagnosis
 from sparkpub.collect.fleet import cluster
 from sparkpub.collect.fleet.cluster import Node
-from sparkpub.collect.fleet.node import Delivery, differences
+from sparkpub.collect.fleet.node import Delivery
 from sparkpub.collect.job import Job
 from sparkpub.collect.lock import folder_locked
 from sparkpub.collect.progress import Progress
@@ -152,8 +151,6 @@ class Ledger:
         self._said: list[str] = []
         self._stack = ExitStack()
         self._wish = ""
-        self._alike: dict[str, str] = {}
-        """What those machines have in common that may measure."""
         self._lost: dict[str, str] = {}
         """What machines were at that are gone."""
         self.books: FleetBooks
@@ -179,14 +176,6 @@ class Ledger:
     def nodes(self) -> list[Node]:
         """Those that may be set to work."""
         return cluster.nodes()
-
-    def differences(self, facts: Mapping[str, str]) -> list[Diagnosis]:
-        """In what a machine differs from those that came before; those that come after must be like it where it does
-        not."""
-        found = differences(facts, self._alike)
-        if not found:
-            self._alike = {**facts, **self._alike}
-        return found
 
     def join(self, machine: str, node: str) -> str | None:
         """Take a machine in; returns why it has to wait: it is there already, as another node."""

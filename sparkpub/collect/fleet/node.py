@@ -1,35 +1,32 @@
-"""What runs on a machine of a fleet: it says what it is, and measures what the books on the head give it.
+"""What runs on a machine of a fleet: it measures what the books on the head give it.
 
 Runs are measured by the loop of one machine, into a folder of the machine's own. What lies there stays until the head
 has written it: a machine that was cut off hands it over when it comes back.
 """
 
-import hashlib
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import sparkpub
 from sparkpub.collect import lock, state, station
-from sparkpub.collect.doctor import Diagnosis, measuring
-from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
-from sparkpub.collect.machine import inventory, nvml, processes
+from sparkpub.collect.machine import inventory, processes
 from sparkpub.collect.machine.inventory import NAME_VARIABLE
+from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.run import declared_architecture
 from sparkpub.collect.session import work
 from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import plan
 from sparkpub.record import store
 from sparkpub.record.errors import CollectError, SparkpubError, said_by_system
-from sparkpub.record.store import Stored, canonical_json
+from sparkpub.record.store import Stored
 
 FOLDER = "fleet"
 """Where a machine keeps runs that the head has not written yet, below the folder of its notes."""
@@ -43,80 +40,22 @@ Ask = Callable[..., Any]
 """Calls one of the books' functions on the head, and waits for the answer."""
 
 
-@dataclass(frozen=True)
-class NodeState:
-    """What a machine is, as far as it decides whether it may measure. Nothing here names it but its salted id."""
-
-    machine: str | None
-    facts: Mapping[str, str] = field(default_factory=dict)
-    """What has to be alike on all machines: sparkpub, the driver, and what models and images are there."""
-    checks: tuple[Diagnosis, ...] = ()
-    """What `sparkpub doctor` says of it, but for git, which is the head's."""
-
-
-def missing(detail: str, remedy: str = "") -> Diagnosis:
-    """Why a machine of a fleet may not measure."""
-    return Diagnosis("fleet", "missing", detail, remedy)
-
-
-def differences(facts: Mapping[str, str], others: Mapping[str, str]) -> list[Diagnosis]:
-    """In what a machine differs from those that measure already, and from this sparkpub."""
-    wanted = {"sparkpub": own_sparkpub(), **others}
-    return [
-        missing(
-            f"has {what} {value}, and others have {wanted[what]}",
-            "install or copy the same there",
+def fit(matrix: Matrix) -> str:
+    """The id of this machine. Raises CollectError with what stands in the way of its runs."""
+    machine = inventory.machine_id()
+    if machine is None:
+        raise CollectError(
+            "nothing names this machine: no /etc/machine-id and no GPU",
+            remedy=f"set {NAME_VARIABLE} to a name of its own before ray start",
         )
-        for what, value in facts.items()
-        if value != wanted.get(what, value)
-    ]
-
-
-def own_sparkpub() -> str:
-    """Version and the first digits of the SHA-256 of sparkpub's source: what tells one state of it from another."""
-    package = Path(sparkpub.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return f"{sparkpub.__version__} (source {digest.hexdigest()[:12]})"
-
-
-def standing(document: Mapping[str, Any] | None) -> NodeState:
-    """What this machine is, and with a matrix what stands in the way of its runs."""
-    as_started()
-    with nvml.opened() as (gpus, _):
-        machine = inventory.facts(gpus)
-    facts = {"sparkpub": own_sparkpub(), "GPU driver": machine.driver or "none"}
-    matrix = None if document is None else Matrix.model_validate(document)
-    checks = measuring(matrix, state.folder() / FOLDER)
-    if machine.id is None:
-        detail = "nothing names this machine: no /etc/machine-id and no GPU"
-        remedy = f"set {NAME_VARIABLE} to a name of its own before ray start"
-        checks.append(missing(detail, remedy))
     niceness = os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid())
     if niceness > 0:
-        detail = f"work runs {niceness} steps nicer than its node: whatever else there is comes first"
-        checks.append(missing(detail, "start its node with RAY_worker_niceness=0"))
-    if matrix is not None:
-        facts |= _models_and_images(matrix)
-    return NodeState(machine.id, facts, tuple(checks))
-
-
-def _models_and_images(matrix: Matrix) -> dict[str, str]:
-    """What the folder of each model says of its configuration and weights, as a digest, and the image that each
-    environment would run here."""
-    found = {}
-    for key, model in matrix.models.items():
-        facts = declared_architecture(model)
-        if model.path is not None and facts is not None:
-            content = canonical_json(facts.model_dump(mode="json"))
-            digest = hashlib.sha256(content.encode()).hexdigest()
-            found[f"model {key} with files"] = digest[:12]
-    for key, options in matrix.environments.items():
-        image = ENVIRONMENTS[options.type].image_id(options)
-        if image is not None:
-            found[f"for environment {key} the image"] = image
-    return found
+        raise CollectError(
+            f"work runs {niceness} steps nicer than its node: whatever else there is comes first",
+            remedy="start its node with RAY_worker_niceness=0",
+        )
+    refuse_obstacles(matrix, plan(matrix))
+    return machine
 
 
 def as_started() -> None:
@@ -184,29 +123,34 @@ class RemoteLedger:
 
 
 def measure(document: Mapping[str, Any], node: str, ask: Ask) -> tuple[str, ...]:
-    """Take this machine for a campaign, where it is like the others: hand over what lies here from before, and measure
-    until nothing is to do. Returns why nothing can be measured here, or not any more, in lines."""
-    found = standing(document)
-    why_not = [item for item in found.checks if item.state == "missing"]
-    why_not = why_not or ask("differences", found.facts)
-    if why_not or found.machine is None:
-        return tuple(item.line.removeprefix("missing ") for item in why_not)
+    """Take this machine for a campaign: hand over what lies here from before, and measure until nothing is to do.
+
+    Returns why nothing can be measured here, or not any more, in lines."""
+    as_started()
+    matrix = Matrix.model_validate(document)
     interruption = Interruption()
     threading.Thread(target=_obey, args=(interruption, ask), daemon=True).start()
-    told = None
-    while (wait := ask("join", found.machine, node)) is not None:
-        if told is None:
-            ask("tell", found.machine, wait)
-        told = wait
-        if interruption.wait(PACE):
-            return ()
     try:
-        _measure(Matrix.model_validate(document), found.machine, interruption, ask)
+        machine = fit(matrix)
+        if _joined(machine, node, interruption, ask):
+            _measure(matrix, machine, interruption, ask)
     except SparkpubError as error:
         return tuple(error.lines())
     except OSError as error:
         return (said_by_system(error),)
     return ()
+
+
+def _joined(machine: str, node: str, interruption: Interruption, ask: Ask) -> bool:
+    """Whether the head has taken this machine in; waits while it is there as another node."""
+    told = None
+    while (wait := ask("join", machine, node)) is not None:
+        if told is None:
+            ask("tell", machine, wait)
+        told = wait
+        if interruption.wait(PACE):
+            return False
+    return True
 
 
 def _measure(

@@ -26,7 +26,7 @@ from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
 from sparkpub.record.text import counted
 from sparkpub.tools.asked import as_key
-from sparkpub.tools.language import TABLE, of_tools, read_mappings
+from sparkpub.tools.language import of_tools, read_mappings
 
 _HEADING = re.compile(r"(?m)^# (\S[^\n]*?)\s*$")
 _FIRST_LETTERS = 5000
@@ -183,11 +183,11 @@ def _refuse(kind: str | None, given: Given) -> None:
             where="--campaign",
             remedy="use a-z, 0-9, dot and hyphen",
         ) from None
-    if given.mapping is not None and kind not in (None, TABLE):
+    if given.mapping is not None and kind is not None:
         raise UsageError(
             f"{kind} has a format of its own and needs no mapping",
             where="--mapping",
-            remedy="leave it out, or import the file as a table",
+            remedy="leave one of them out",
         )
     if given.matrix is not None and given.matrix.campaign != given.campaign:
         raise UsageError(

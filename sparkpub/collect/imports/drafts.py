@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, cast, get_args
+from typing import Any
 
 from sparkpub.collect.imports.doubtful import invented
 from sparkpub.collect.imports.facts import Facts, SaidOfRun
@@ -17,8 +17,7 @@ from sparkpub.collect.imports.given import (
     Given,
     Left,
 )
-from sparkpub.collect.imports.matching import SAME_SIZE
-from sparkpub.collect.imports.telemetry import TelemetryBeside, samples
+from sparkpub.collect.imports.telemetry import samples
 from sparkpub.collect.phases import MEASURE
 from sparkpub.plan.workloads import parser_of
 from sparkpub.plan.workloads.base import Answer
@@ -40,6 +39,8 @@ from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
 from sparkpub.tools.where import at
 
 NO_SUCCESS = "no request succeeded"
+SAME_SIZE = 0.1
+"""Mean lengths within this share of each other are one load: random lengths vary, and another load is another size."""
 _MOST_NOTES = 1000
 _OF_PHASE = (
     "gpu_power_mean_watt",
@@ -101,8 +102,7 @@ class Drafts:
         is_table = mapping.tool == TABLE
         first = self._kept.setdefault(files.get("report", b""), source)
         if is_table and first != source:
-            remedy = "for runs of their own, add repeats: true to the mapping"
-            return Left(source, f"the same as {first}; {remedy}", refused=False)
+            return Left(source, f"the same as {first}", refused=False)
         document = run.document(beside)
         said = SaidOfRun(mapping, document)
         of_figures = "published" if is_table else run.shape.source
@@ -120,7 +120,8 @@ class Drafts:
         workload, of_size = self._workload(model, load_name, sizes)
         environment = said.text("environment") or given.environment
         started = _started(said)
-        telemetry = _telemetry(started, answer, beside)
+        seconds = answer.observed.measured_seconds
+        telemetry = samples(beside.telemetry, beside.layout.telemetry, seconds)
         facts = _facts(said, beside)
         measured = _measured(found, answer, said, run.shaped.missing, telemetry)
         notes = (*answer.problems, *answer.notes, *of_load, *of_size)
@@ -138,13 +139,12 @@ class Drafts:
             iteration=self._iteration(said, model, environment, workload),
             started=started or file.modified,
             asked={"type": mapping.reads or mapping.tool, **load.options},
-            fits=load.fits,
             facts=facts,
             observed=said.observed(facts, name, answer.observed),
             measured=measured,
             files=_files(files, beside, telemetry),
             originals=tuple(self._originals(files, beside, telemetry)),
-            unavailable=_missing(started, telemetry, beside),
+            unavailable=_missing(started, beside),
             notes=(*notes, *_noted(beside)),
         )
 
@@ -157,7 +157,7 @@ class Drafts:
         return number
 
     def _originals(
-        self, own: Mapping[str, bytes], beside: Beside, telemetry: TelemetryBeside
+        self, own: Mapping[str, bytes], beside: Beside, telemetry: bytes
     ) -> Iterator[tuple[str, bytes, str]]:
         """Files that were read and are not a run's own as they are."""
         file, notes = beside.file, beside.nearest_notes
@@ -165,7 +165,7 @@ class Drafts:
         is_own = file.content in (*own.values(), beside.log, log_of_call)
         if not is_own and file.suffix != ".parquet":  # which is no text to redact
             yield "original", file.content, file.suffix
-        if telemetry.content and beside.telemetry != telemetry.content:
+        if telemetry:
             yield "original", beside.telemetry, ".csv"
         if notes is not None:
             yield "original", notes.content, notes.suffix
@@ -268,15 +268,10 @@ def _answer(found: ReportReading, files: Mapping[str, bytes], beside: Beside) ->
 def _status(
     found: ReportReading, answer: Answer, said: SaidOfRun, missing: str
 ) -> tuple[Status, str | None]:
-    """The status of a run, and why it is none that counts. Raises UnplacedError for a word that is no status."""
-    code, word = _exit_code(said), said.text("status") or "ok"
+    """The status of a run, and why it is none that counts."""
+    code = _exit_code(said)
     if code:
         return "failed", f"exit status {code}"
-    if word not in get_args(Status):
-        known = ", ".join(get_args(Status))
-        raise UnplacedError(f"status is {word[:60]!r}; write one of {known}")
-    if word != "ok":
-        return cast("Status", word), f"{word}, as the results say"
     if not found.succeeded:
         return "failed", NO_SUCCESS
     if missing or not answer.complete:
@@ -295,13 +290,13 @@ def _measured(
     answer: Answer,
     said: SaidOfRun,
     missing: str,
-    telemetry: TelemetryBeside,
+    telemetry: bytes,
 ) -> dict[str, Any]:
-    """The fields of the record that are as they are. Raises UnplacedError for a word that is no status."""
-    phases = _phases(answer) if telemetry.content else ()
+    """The fields of the record that are as they are."""
+    phases = _phases(answer) if telemetry else ()
     status, reason = _status(found, answer, said, missing)
     return {
-        "metrics": {**answer.metrics, **_sampled(telemetry.content, phases)},
+        "metrics": {**answer.metrics, **_sampled(telemetry, phases)},
         "samples": dict(answer.samples),
         "spreads": found.figures.spreads,
         "phases": phases,
@@ -365,30 +360,13 @@ def _names(
     return given.model or family, None
 
 
-def _telemetry(
-    started: Moment | None, answer: Answer, beside: Beside
-) -> TelemetryBeside:
-    """The telemetry beside a report, its times counted from the start of the run."""
-    if not beside.telemetry:
-        return TelemetryBeside()
-    began = None
-    if started is not None:
-        began = datetime.fromisoformat(started.value).replace(tzinfo=None)
-    seconds = answer.observed.measured_seconds
-    return samples(beside.telemetry, began, beside.layout.telemetry, seconds)
-
-
-def _missing(
-    started: Moment | None, telemetry: TelemetryBeside, beside: Beside
-) -> dict[str, str]:
+def _missing(started: Moment | None, beside: Beside) -> dict[str, str]:
     """What a record cannot have, and why."""
     missing = {}
     if not beside.log and not beside.log_of_call:
         missing["log"] = "none that can be read lay beside the report"
     if started is None:
         missing["started"] = UNDATED
-    if telemetry.problem is not None:
-        missing["telemetry"] = telemetry.problem
     return missing
 
 
@@ -415,10 +393,10 @@ def _sampled(telemetry: bytes, phases: Sequence[Phase]) -> dict[str, MetricValue
 
 
 def _files(
-    own: Mapping[str, bytes], beside: Beside, telemetry: TelemetryBeside
+    own: Mapping[str, bytes], beside: Beside, telemetry: bytes
 ) -> dict[str, bytes]:
     """What is a run's own, by role."""
-    files = {**own, "log": own.get("log", beside.log), "telemetry": telemetry.content}
+    files = {**own, "log": own.get("log", beside.log), "telemetry": telemetry}
     return {role: found for role, found in files.items() if found}
 
 

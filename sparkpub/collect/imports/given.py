@@ -115,8 +115,7 @@ class Draft:
     others may share, such as one with several runs: role, content and suffix.
 
     `iteration` is None where the results do not number their runs: then it is the next one of its cell, in order of
-    time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one. `fits` has the
-    options for which a matrix may say one of several things, with all of them: what is the tool's default, or none.
+    time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one.
     """
 
     source: str
@@ -134,7 +133,6 @@ class Draft:
     iteration: int | None
     started: Moment
     asked: Mapping[str, Any]
-    fits: Mapping[str, tuple[object, ...]]
     facts: Facts
     """What results and what lies beside them say of server and machine."""
     observed: Observed

@@ -5,10 +5,7 @@ has a mapping of each.
 """
 
 import fnmatch
-import json
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -27,18 +24,14 @@ from sparkpub.record.text import counted
 from sparkpub.tools import forms
 from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.language import (
-    Long,
     MappingFile,
     ResultMapping,
-    RunPlaces,
 )
 from sparkpub.tools.shapes import SHAPES
 from sparkpub.tools.shapes.base import Document, ShapedRun
 from sparkpub.tools.where import at, holds
 
 NO_RESULT = "not a result of"
-_TWICE = "two rows of the run"
-"""In place of a figure that stands twice: nobody knows which one counts."""
 
 
 class ToolReader:
@@ -160,10 +153,7 @@ class ToolReader:
             self._look_for_columns(found)
             if not (first.when or first.reads or any(map(_is_result, found))):
                 return []
-        if first.repeats:
-            for number, of_row in enumerate(found, 1):
-                of_row.kept[0] = {**of_row.kept[0], "row": number}
-        return found if first.long is None else [*_wide(found, first, first.long)]
+        return found
 
     def _look_for_columns(self, runs: Sequence[FoundRun]) -> None:
         for run in runs:
@@ -248,30 +238,7 @@ def _spread(
 
 def _is_result(run: FoundRun) -> bool:
     """Whether a row names a model, if its table does, and holds a figure."""
-    model, long = run.mapping.run.model, run.mapping.long
+    model = run.mapping.run.model
     places = [place.at for place in run.mapping.figures.values() if place.at]
-    if long is not None:
-        places = [long.metric]
     is_of_model = model is None or at(run.said, model) is not None
     return is_of_model and any(at(run.said, place) is not None for place in places)
-
-
-def _wide(
-    rows: Sequence[FoundRun], mapping: ResultMapping, long: Long
-) -> Iterator[FoundRun]:
-    """The runs of a long table, each with its figures by name."""
-    same = RunPlaces.model_fields if long.run is None else ()
-    groups: dict[object, list[FoundRun]] = defaultdict(list)
-    for row in rows:
-        places = [getattr(mapping.run, name) for name in same] or [long.run]
-        groups[json.dumps([at(row.said, place) for place in places])].append(row)
-    for of_run in groups.values():
-        figures: dict[str, Document] = {}
-        for row in of_run:
-            name = str(at(row.said, long.metric))
-            value = at(row.said, long.value) if name not in figures else _TWICE
-            figures[name] = {"value": value, "unit": at(row.said, long.unit)}
-        said = {**of_run[0].said, "figures": figures}
-        yield replace(
-            of_run[0], said=said, kept=[kept for row in of_run for kept in row.kept]
-        )

@@ -12,7 +12,6 @@ from pydantic_core import to_jsonable_python
 
 from sparkpub.collect.imports.facts import OF_ONE_GPU, machine_called, parts
 from sparkpub.collect.imports.given import Draft, Given, Left
-from sparkpub.collect.imports.matching import workload_of
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.collect.public import public, without_private
 from sparkpub.plan.matrix import Model
@@ -263,13 +262,16 @@ class _Writer:
 
 
 def _workload(draft: Draft, given: Given) -> tuple[str | None, str]:
-    """The key of a run's workload, and why there is none: as the command line says, else the one of the matrix that
-    the run fits, else as the results show it."""
+    """The key of a run's workload, and why there is none: as the command line says, else as the results show it,
+    which may be another name than the only one of the matrix."""
     if given.workload is not None:
         return draft.workload or given.workload, ""
-    if given.matrix is not None and draft.workload not in given.matrix.workloads:
-        return workload_of(draft, given.matrix)
-    return draft.workload, ""
+    if given.matrix is None or draft.workload in given.matrix.workloads:
+        return draft.workload, ""
+    declared = [*given.matrix.workloads]
+    if len(declared) > 1:
+        return None, f"name one of {', '.join(declared)} with --workload"
+    return declared[0], ""
 
 
 def _proof(record: Record) -> object:

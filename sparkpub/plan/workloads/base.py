@@ -29,8 +29,6 @@ PYTHON = "{python}"
 
 
 STOPWATCH = "stopwatch.py"
-TOKENS_TOLERANCE = 0.02
-"""Random prompts are decoded and encoded again, which adds a few tokens: more than this share is another load."""
 MEASURING = "sparkpub: measuring"
 """The line that our own payloads print when loading and warming up are over."""
 

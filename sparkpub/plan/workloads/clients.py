@@ -11,7 +11,6 @@ from sparkpub.plan.workloads import llama_server, server_pages
 from sparkpub.plan.workloads.base import (
     PYTHON,
     SAID_AT_ONCE,
-    TOKENS_TOLERANCE,
     WORKDIR,
     Answer,
     ClientOptions,
@@ -141,20 +140,3 @@ def _load(said: ReportReading) -> Load | None:
     found = asked(said.mapping, said.document)
     options: dict[str, Any] = {"type": said.mapping.tool, **found.options}
     return Load.declared(options) if found.is_known else None
-
-
-def other_lengths(
-    observed: Observed, input_tokens: int | None, output_tokens: int
-) -> list[str]:
-    """Where requests were longer or shorter than asked for; None asks for no length of prompts."""
-    lengths = (
-        ("prompts", observed.input_tokens_mean, input_tokens),
-        ("outputs", observed.output_tokens_mean, output_tokens),
-    )
-    return [
-        f"{what} had {seen:g} tokens on average instead of {wanted}"
-        for what, seen, wanted in lengths
-        if seen is not None
-        and wanted is not None
-        and abs(seen - wanted) > TOKENS_TOLERANCE * wanted
-    ]

@@ -193,8 +193,6 @@ def parse(
     problems = []
     if options is not None:
         tokens = options.output_tokens
-        if options.exact_output:
-            problems += clients.other_lengths(observed, None, tokens)
         # Rounds, one before them, and the test of coherence, two warm-ups and three measurements of the latency.
         rounds = (options.repetitions + 1) * (2 if options.prefix_caching else 1)
         most = rounds * options.concurrency * tokens + 100 + 2 + 3

@@ -9,7 +9,6 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from sparkpub.plan.workloads.base import TOKENS_TOLERANCE
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
@@ -23,7 +22,8 @@ ANSWERED = "the model answered before the test: "
 """What a note begins with that keeps an answer of the model."""
 LONGEST_ANSWER = 2000
 """Characters of it that are kept."""
-
+TOKENS_TOLERANCE = 0.02
+"""Share of its tokens by which a run may generate more than it asked for."""
 _PREEMPTED, _ANSWERED = "vllm:num_preemptions_total", "vllm:request_success_total"
 """Counters of requests that were taken out of the batch, and of those that were answered."""
 _CACHE = "vllm:cache_config_info"

@@ -62,5 +62,3 @@ class ReportShape:
     """What the text that people wrote, and the log, beside a report say of it, by the names of the report."""
     source: FigureSource = "report"
     """What its figures are."""
-    fits: Callable[[Document], Mapping[str, tuple[object, ...]]] = lambda _: {}
-    """The options for which a matrix may say one of several things, with all of them."""

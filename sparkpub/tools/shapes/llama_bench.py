@@ -123,21 +123,14 @@ def _lengths(test: Document) -> tuple[int, int]:
     return prompt, generated
 
 
-def settings(test: Document, *without: str) -> str:
+def settings(test: Document) -> str:
     """Settings that change what is measured, where they are not the tool's defaults: `d4096-k-q8-0-t8`."""
     found = []
     for name, (letters, defaults) in _SETTINGS.items():
         value = test.get(name)
-        if value is not None and value not in defaults and name not in without:
+        if value is not None and value not in defaults:
             found.append(f"{letters}{int(value) if value is True else value}")
     return "-".join(found)
-
-
-def fits(said: Document) -> dict[str, tuple[object, ...]]:
-    """Settings of its own, which no workload of a matrix is compared with. The depth is an option, and the tool always
-    says how many threads it took."""
-    own = settings(said["test"], "n_depth", "n_threads")
-    return {"settings": (own,)} if own else {}
 
 
 # -- what the tests of a run say together ----------------------------------------------------------------------
@@ -282,4 +275,4 @@ def _row(cells: Mapping[str, str], build: re.Match[str]) -> Document:
     return {**named, **lengths, **about, "avg_ts": rate, "rounded": True}
 
 
-SHAPE = ReportShape(runs, None, fits=fits)
+SHAPE = ReportShape(runs, None)

@@ -15,7 +15,6 @@ import pytest
 
 from sparkpub.collect.books import Outcome
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.fleet import doctor
 from sparkpub.collect.fleet.session import collect
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
@@ -122,32 +121,18 @@ def test_a_campaign_is_spread_over_three_machines(nodes: Nodes, tmp_path: Path) 
     assert spread(matrix, nodes, tmp_path).measured == 0
 
 
-def test_the_doctor_says_what_each_machine_can_measure(nodes: Nodes) -> None:
-    found = doctor.examine(campaign(), nodes.address)
-    assert not doctor.fails(found)
-    assert len({entry["machine"] for entry in found["nodes"]}) == 3
-    for entry in found["nodes"]:
-        names = {check["name"] for check in entry["checks"]}
-        assert {"memory", "docker", "environment native"} <= names
-        assert "git" not in names
-
-
 @pytest.mark.slow
-def test_machines_that_may_not_measure_are_refused_before_they_get_a_run(
-    nodes: Nodes,
-) -> None:
-    """Work at low priority, and a second node of a machine that measures already."""
+def test_a_node_at_low_priority_gets_no_run(nodes: Nodes, tmp_path: Path) -> None:
     nodes.add("nice", RAY_worker_niceness="15")
-    nodes.add("twin", SPARKPUB_MACHINE="one")
+    said: list[str] = []
     try:
-        lines = doctor.lines(doctor.examine(None, nodes.address))
+        choice = Choice(tmp_path, commit=False)
+        outcome = collect(campaign("sleep 5"), choice, nodes.address, said.append)
     finally:
         nodes.kill("nice")
-        nodes.kill("twin")
-    refused = sorted(line for line in lines if line.startswith("missing"))
-    assert len(refused) == 2
-    assert "is the same machine as node" in refused[0]
-    assert "RAY_worker_niceness=0" in refused[1]
+    assert outcome.measured == 6
+    (line,) = [line for line in said if "RAY_worker_niceness" in line]
+    assert "steps nicer than its node" in line
 
 
 def test_a_node_that_is_killed_loses_no_run(nodes: Nodes, tmp_path: Path) -> None:

@@ -38,8 +38,6 @@ class PlayedHead:
         self.said: list[str] = []
         self.problem: str | None = None
         self.wish = wish
-        self.others: dict[str, str] = {}
-        """What machines that came before are like."""
 
     def ask(self, what: str, *given: Any) -> Any:
         if what == "wish":
@@ -49,8 +47,6 @@ class PlayedHead:
         if what == "tell":
             self.said.append(given[1])
             return None
-        if what == "differences":
-            return node.differences(given[0], self.others)
         self.asked.append(what)
         if what == "keep":
             self.taken.append(given[1])
@@ -105,17 +101,20 @@ def test_a_run_that_was_on_when_its_machine_died_is_handed_over_as_interrupted(
     assert any("as interrupted" in line for line in head.said)
 
 
-@pytest.mark.parametrize(
-    ("what", "value"), [("GPU driver", "570"), ("sparkpub", "0.0.1 (source f)")]
-)
-def test_a_machine_that_differs_from_the_others_is_not_taken(
-    what: str, value: str
+def test_a_machine_that_may_not_measure_is_not_taken(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     head = PlayedHead()
-    head.others[what] = value
+    absent = a_matrix(models={"m": {"id": "x/m", "path": "/nowhere"}})
+    assert measured(absent, head)[0].startswith(
+        "no model at /nowhere, environment native"
+    )
+    monkeypatch.setattr(node.os, "getpriority", lambda *_: os.nice(0) - 15)
     (line,) = measured(a_matrix(), head)
-    assert line.startswith(f"fleet: has {what} ")
-    assert f", and others have {value}; install or copy the same there" in line
+    assert line.startswith("work runs 15 steps nicer than its node")
+    monkeypatch.setattr(node.inventory, "machine_id", lambda: None)
+    (line,) = measured(a_matrix(), head)
+    assert line.startswith("nothing names this machine")
     assert head.asked == []
 
 
@@ -162,20 +161,6 @@ def test_records_of_several_machines_have_several_addresses() -> None:
     record = Record.model_validate_json(head.taken[0].record)
     assert record.stem.endswith("_01234567")
     assert record.run_id == f"small-{record.stem}"
-
-
-def test_a_machine_says_what_it_is(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"num_hidden_layers": 2}')
-    models = {"m": {"id": "x/m", "path": str(tmp_path)}}
-    before = node.standing(a_matrix(models=models).document())
-    (tmp_path / "config.json").write_text('{"num_hidden_layers": 3}')
-    after = node.standing(a_matrix(models=models).document())
-    changed = {key for key in before.facts if before.facts[key] != after.facts[key]}
-    assert changed == {"model m with files"}
-    gone = node.standing(
-        a_matrix(models={"m": {"id": "x/m", "path": "/nowhere"}}).document()
-    )
-    assert any("no model at /nowhere" in item.detail for item in gone.checks)
 
 
 def test_the_name_of_a_machine_is_in_its_id_and_nowhere_else(

@@ -15,21 +15,15 @@ from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.facts import counted
 from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
-from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.catalogue import machine_of
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import FACTORS, METRICS
-from sparkpub.record.record import Moment, Record, Spread
-from sparkpub.record.store import to_json
+from sparkpub.record.record import Record, Spread
 from sparkpub.review import dataset
 from sparkpub.review.checks import review
-from sparkpub.review.results import load
 from sparkpub.review.setup import setup_of
-from sparkpub.review.tables import column
-from sparkpub.review.told import FORMATS
 from sparkpub.site import manual
 from sparkpub.tools.language import read_mappings
-from tests.building import a_record
 from tests.collect.imports.importing import records_in
 
 GUIDE = Path(manual.__file__).parent
@@ -72,7 +66,7 @@ def imported(
         declared = folder / "map.yaml"
         declared.write_text(mapping)
     told = Given("c", mapping=declared, **given)
-    return import_results("table", file, folder / "data", told, preview=preview)
+    return import_results(None, file, folder / "data", told, preview=preview)
 
 
 def records(folder: Path) -> list[Record]:
@@ -183,27 +177,6 @@ def test_a_bad_cell_is_one_line_and_the_other_rows_go_on(
     assert len(outcome.imported) == 2
 
 
-def test_identical_rows_are_one_run_unless_the_mapping_says_otherwise(
-    tmp_path: Path,
-) -> None:
-    """36.2 and 36.20 are written differently: the review sees what the import leaves."""
-    rows = ["10:00:00Z,36.2", "10:00:00Z,36.2", "11:00:00Z,38.1", "10:00:00Z,36.20"]
-    table = "Model,when,tok\n" + "".join(f"m,2026-03-01T{row}\n" for row in rows)
-    mapping = (
-        "run: {model: Model, started: when}\nsame: {environment: native, workload: w}\n"
-        "metrics: {output_throughput_tok_s: {at: tok}}\n"
-    )
-    assert imported(tmp_path, table, mapping).lines() == [
-        "skipped runs.csv, run 2: the same as runs.csv, run 1; for runs of their own, add repeats: true to the mapping",
-        "3 imported, 1 skipped, 0 refused",
-    ]
-    again = imported(tmp_path / "a", table, mapping + "repeats: true\n")
-    assert (len(again.imported), again.skipped) == (4, [])
-    (tmp_path / "b").mkdir()
-    once_more = imported(tmp_path / "b", table, mapping)
-    assert len(once_more.imported) == 3
-
-
 @pytest.mark.parametrize(
     ("before", "after", "line", "text"),
     [
@@ -241,11 +214,10 @@ def test_a_bad_mapping_is_a_line_with_its_place(
             "run: {model: m}\nrequests: {tttt: m}\n",
             "requests.tttt is no time of a request",
         ),
-        (None, "no results of table"),
     ],
 )
 def test_a_mapping_that_cannot_work_is_one_line(
-    mapping: str | None, text: str, tmp_path: Path
+    mapping: str, text: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ImportFormatError, match=text):
         imported(tmp_path, mapping=mapping)
@@ -396,64 +368,10 @@ def test_parquet_that_cannot_be_read_here_is_one_line(
     assert said in refusal(tmp_path, b"PAR1", PLAIN, name="t.parquet")
 
 
-def test_the_table_numbers_its_runs_and_says_their_states(tmp_path: Path) -> None:
-    mapping = PLAIN.replace("run: {", "run: {iteration: n, status: state, ")
-    text = "model,environment,started,tok,n,state\na,x,2026-03-01,5,7,ok\na,x,2026-03-02,6,3,{}\n"
-    imported(tmp_path, text.format("failed"), mapping)
-    assert [(run.iteration, run.status) for run in records(tmp_path)] == [
-        (7, "ok"),
-        (3, "failed"),
-    ]
-    said = refusal(tmp_path / "a", text.format("fine"), mapping)
-    assert "status is 'fine'; write one of ok, failed, timeout" in said
-
-
-@pytest.fixture(autouse=True)
-def folders(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-
-
-LONG = (
-    "run: {model: model, environment: env, started: at}\n"
-    "same: {workload: w}\n"
-    "long: {metric: what, value: is, unit: in}\n"
-    "metrics: {joy: {unit: smiles, direction: higher, label: Joy, definition: Smiles seen., scale: 3}}\n"
-)
-TALL = (
-    "model,env,at,what,is,in\n"
-    "a,n,2026-03-01,ttft_p50_ms,2,s\n"
-    "a,n,2026-03-01,peak_memory_gib,512,MiB\n"
-    "a,n,2026-03-01,joy,4,\n"
-    "b,n,2026-03-01,ttft_p50_ms,70,ms\n"
-)
-
-
-def test_rows_of_a_run_are_taken_together_and_their_units_converted(
-    tmp_path: Path,
-) -> None:
-    imported(tmp_path, TALL, LONG)
-    first, second = records(tmp_path)
-    # 2 s are 2,000 ms, 512 MiB half a GiB, and 4 times the scale of 3 is 12.
-    assert values(first) == {
-        "ttft_p50_ms": 2000.0,
-        "peak_memory_gib": 0.5,
-        "joy": 12.0,
-    }
-    assert values(second) == {"ttft_p50_ms": 70.0}
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "text"),
-    [
-        ("peak_memory_gib,512,MiB", "ttft_p50_ms,5,s", "as 'two rows of the run'"),
-        ("512,MiB", "512,pages", "peak_memory_gib is published as '512 pages'"),
-    ],
-)
-def test_a_bad_row_of_a_long_table_leaves_its_run_out(
-    before: str, after: str, text: str, tmp_path: Path
-) -> None:
-    assert text in refusal(tmp_path, TALL.replace(before, after), LONG)
-    assert [run.model for run in records(tmp_path)] == ["b"]
+def test_the_table_numbers_its_runs(tmp_path: Path) -> None:
+    mapping = PLAIN.replace("run: {", "run: {iteration: n, ")
+    imported(tmp_path, "model,environment,started,tok,n\na,x,2026-03-01,5,7\n", mapping)
+    assert [run.iteration for run in records(tmp_path)] == [7]
 
 
 CONVERSIONS = {
@@ -487,56 +405,6 @@ CONVERSIONS = {
 def test_units_are_converted_by_their_definitions() -> None:
     assert pytest.approx(CONVERSIONS) == dict(FACTORS)
     assert {unit for _, unit in FACTORS} <= {metric.unit for metric in METRICS.values()}
-
-
-# -- back from an export ---------------------------------------------------------------------------------------
-
-
-def exported(folder: Path, form: str) -> bytes:
-    """The table of a campaign with a good run, a failed one, a repeat, and a quarantined one."""
-
-    def run(number: int, **fields: Any) -> Record:
-        made = a_record({"output_throughput_tok_s": 0.1 + number, "ttft_p50_ms": 1 / 3})
-        known = {
-            "run_id": f"c-native_m_w_iter0{number}_20260101T00000{number}Z",
-            "iteration": number,
-            "started": Moment(value=f"2026-01-01T00:00:0{number}Z", zone="utc"),
-        }
-        return made.model_copy(update={**known, **fields})
-
-    runs = [
-        run(1),
-        run(2, status="failed", status_reason="x"),
-        run(3),
-        run(4, repeat_of="c-native_m_w_iter01_20260101T000001Z"),
-    ]
-    away = folder / "source/c"
-    away.mkdir(parents=True)
-    quarantined = (Quarantine(run=runs[2].run_id, reason="hot"),)
-    campaign = Campaign(campaign="c", title="C", quarantined=quarantined)
-    (away / "campaign.json").write_text(to_json(campaign))
-    for record in runs:
-        (away / f"{record.stem}.json").write_text(to_json(record))
-    return FORMATS[form](load(folder / "source").runs)
-
-
-KEPT = ("model", "environment", "workload", "iteration", "started", "metric", "value")
-
-
-def rows(folder: Path) -> list[tuple[object, ...]]:
-    found = column.rows(load(folder).runs)
-    kept = [row for row in found if row.repeat_of is None and not row.quarantined]
-    return [tuple(getattr(row, name) for name in (*KEPT, "unit")) for row in kept]
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_what_export_writes_comes_back_the_same(form: str, tmp_path: Path) -> None:
-    """But for repeats and quarantined runs."""
-    content = exported(tmp_path, form)
-    outcome = imported(tmp_path, content, None, name=f"runs.{form}")
-    assert (outcome.refused, outcome.skipped) == ([], [])
-    assert rows(tmp_path / "data") == rows(tmp_path / "source")
-    assert [run.status for run in records(tmp_path)] == ["ok", "failed"]
 
 
 # -- harnesses of people's own -----------------------------------------------------------------------------------

@@ -3,13 +3,12 @@
 import gzip
 import json
 import shutil
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sparkpub.collect.imports.telemetry import samples
+from sparkpub.collect.imports.given import About
 from sparkpub.record.record import Record
 from sparkpub.record.store import file_sha256
 from sparkpub.review.checks import review
@@ -18,35 +17,35 @@ from tests.collect.imports import importing
 
 RESULTS = importing.RESULTS / "vllm-bench"
 WRITTEN: dict[str, Any] = json.loads((RESULTS / "serve-c4.json").read_text())
-ENDED = datetime.strptime(WRITTEN["date"], "%Y%m%d-%H%M%S")  # noqa: DTZ007 - a local clock
-HEADER = (
-    "timestamp, index, utilization.gpu [%], memory.used [MiB], temperature.gpu, "
-    "power.draw [W], clocks.sm [MHz], pstate"
+ABOUT = About.model_validate(
+    {
+        "layout": {
+            "telemetry": {
+                "elapsed_seconds": "t",
+                "gpu_power_watt": {"at": "mw", "unit": "mW"},
+                "gpu_utilization_percent": "busy",
+                "gpu_clock_sm_mhz": "sm",
+            }
+        }
+    }
 )
-"""As `nvidia-smi --query-gpu=… --format=csv` writes it; the rows below are made in its form."""
 
 
 def imported(source: Path, data: Path) -> list[Record]:
-    return importing.imported("vllm-bench", source, data)[1]
-
-
-def row(moment: datetime, watt: float, gpu: int = 0) -> str:
-    clock = moment.strftime("%Y/%m/%d %H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
-    return f"{clock}, {gpu}, 90 %, 2048 MiB, 51, {watt:.2f} W, 2400 MHz, P0"
+    return importing.imported("vllm-bench", source, data, about=ABOUT)[1]
 
 
 def telemetry(watt: float) -> str:
-    """A sample each second from 2 s before the measurement to 2 s after it, at one power."""
-    began = ENDED - timedelta(seconds=round(WRITTEN["duration"]))
-    length = round(WRITTEN["duration"]) + 2
-    rows = [row(began + timedelta(seconds=s), watt) for s in range(-2, length + 1)]
-    return "\n".join([HEADER, *rows]) + "\n"
+    """A sample each second at one power, from somebody's own start to the end of the measurement 100 s later; one has
+    no time, and nothing read the clock."""
+    rows = [f"{second},{1000 * watt},90,[N/A]" for second in range(101)]
+    return "\n".join(["t,mw,busy,sm", f",{9000 * watt},9,9", *rows]) + "\n"
 
 
 def test_telemetry_beside_a_report_gives_the_means_of_its_measured_phase(
     tmp_path: Path,
 ) -> None:
-    """Constant power: the mean is that power, and the energy is power times duration. 2048 MiB are 2 GiB."""
+    """Constant power: the mean is that power, and the energy is power times duration."""
     folder = tmp_path / "in/tiny/c4"
     folder.mkdir(parents=True)
     shutil.copy(RESULTS / "serve-c4.json", folder / "run1.json")
@@ -62,8 +61,10 @@ def test_telemetry_beside_a_report_gives_the_means_of_its_measured_phase(
     kept = record.file("telemetry")
     assert kept is not None
     lines = (tmp_path / "data/c" / kept.path).read_text().splitlines()
-    assert lines[0].startswith("elapsed_seconds,gpu_utilization_percent,")
-    assert lines[1].startswith("-2.000,90,2,51,61.5,2400,P0")
+    assert lines[0] == "elapsed_seconds,gpu_utilization_percent,gpu_power_watt"
+    # The measurement ends with the last of the 101 rows.
+    last = f"{WRITTEN['duration']:.3f},90,61.5"
+    assert (lines[-1], len(lines)) == (last, 102)
     # What lay there is kept as it was.
     original = record.file("original")
     assert original is not None
@@ -94,40 +95,19 @@ def test_telemetry_belongs_to_a_report_by_its_name_or_because_nothing_else_is_th
         other = WRITTEN | {"date": "20261121-154933"}
         (folder / "c.json").write_text(json.dumps(other))
     records = imported(folder, tmp_path / "data")
-    watts = {record.value("gpu_power_mean_watt") for record in records}
-    assert watts == {50 if used else None}
+    for record in records:
+        watt = record.value("gpu_power_mean_watt")
+        assert watt == (pytest.approx(50) if used else None)
 
 
-@pytest.mark.parametrize(
-    ("report", "content", "problem"),
-    [
-        (
-            "serve-c4",
-            f"{HEADER}\n{row(ENDED, 5)}\n{row(ENDED, 6, gpu=1)}\n",
-            "of several GPUs",
-        ),
-        (
-            "serve-c4",
-            "model,rate\ntiny,4\n",
-            None,
-        ),  # a table of results, as guidellm writes it
-        ("serve-c4", "", None),
-        ("throughput", telemetry(5), "times of day, and the report has none"),
-    ],
-)
-def test_a_csv_that_cannot_be_used_leaves_the_run_without_telemetry(
-    report: str, content: str, problem: str | None, tmp_path: Path
+@pytest.mark.parametrize("content", ["model,rate\ntiny,4\n", "", "a,a\n1,2\n"])
+def test_a_csv_that_is_no_telemetry_leaves_the_run_without(
+    content: str, tmp_path: Path
 ) -> None:
-    shutil.copy(RESULTS / f"{report}.json", tmp_path / "a.json")
+    shutil.copy(RESULTS / "serve-c4.json", tmp_path / "a.json")
     (tmp_path / "a.csv").write_text(content)
     (record,) = imported(tmp_path, tmp_path / "data")
     assert (record.file("telemetry"), record.phases) == (None, ())
-    assert problem is None or problem in record.unavailable["telemetry"]
-
-
-def test_telemetry_of_our_own_sampler_stays_as_it_is() -> None:
-    ours = b"elapsed_seconds,gpu_power_watt\n0.0,50\n# gpu_memory_used_gib: not supported\n"
-    assert samples(ours, None).content == ours
 
 
 def test_the_nearest_notes_say_what_was_asked_for_and_all_are_kept(

@@ -65,13 +65,11 @@ def of_aiperf() -> Answer:
     return any_command.parse(b"", files("aiperf-0.13"), options)
 
 
-def test_tokens_of_somebody_else_and_another_load_are_said() -> None:
+def test_tokens_of_somebody_else_are_said() -> None:
     """17 requests of 16 tokens are this run's at most; the counter rose from 3181 to 3462."""
     said = "the server generated 281 tokens and this run 272 at most: others used it meanwhile"
     assert of_vllm().problems == (said,)
     assert of_vllm(warmup=5).problems == ()
-    (problem,) = of_vllm(warmup=50, input_tokens=128).problems
-    assert problem == "prompts had 64.4167 tokens on average instead of 128"
 
 
 def test_the_load_of_a_command_is_what_its_report_says() -> None:

@@ -58,11 +58,6 @@ def test_what_the_evidence_says(case: str) -> None:
     ("case", "options", "problem"),
     [
         (
-            "vllm-bench/0.24-serve",
-            {"type": "vllm-bench", "mode": "serve", "output_tokens": 256},
-            "outputs had 128 tokens on average instead of 256",
-        ),
-        (
             "trtllm-bench/report-only",
             {"type": "trtllm-bench", "requests": 6},
             "4 of 6 requests returned",
