@@ -52,7 +52,7 @@ class Gathered:
 def gather(
     path: Path, out: Path, say: Callable[[str], None], known: Path | None = None
 ) -> Iterator[Gathered]:
-    """Every owner of a file of lines, into a data folder each below `out`; of lines that the file `known` has, too, none.
+    """Every owner of a file of lines, into a data folder each below `out`, but for lines that are in the file `known`.
     A line that fails costs its line: what was gathered of that owner before stays. An owner whose line is gone goes."""
     earlier = read(known) if known else ()
     lines = [line for line in read(path) if line not in earlier]
