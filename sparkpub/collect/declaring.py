@@ -29,11 +29,11 @@ def refuse_another_campaign(
     raise CollectError(what, where=str(folder), remedy=remedy)
 
 
-def declare(folder: Path, shown: Matrix) -> list[str]:
+def declare(folder: Path, shown: Matrix) -> str | None:
     """Write campaign.json with the matrix as run. What people decided in it stays. Returns what changed, in words."""
     path = folder / store.CAMPAIGN_FILE
     document = shown.document()
-    changed: list[str] = []
+    changed = None
     if path.exists():
         known = store.read_campaign(folder)
         if known.matrix is None:
@@ -42,8 +42,8 @@ def declare(folder: Path, shown: Matrix) -> list[str]:
                 what, where=str(path), remedy="give the matrix another campaign: name"
             )
         if known.matrix == document:
-            return []
-        changed.append(f"{path} declares the changed matrix from now on")
+            return None
+        changed = f"{path} declares the changed matrix from now on"
         campaign = known.model_copy(update={"matrix": document, "title": shown.title})
     else:
         invoker.make_folder(folder)
