@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sparkpub.cli.group import cli
-from sparkpub.cli.options import DATA, JSON, PATH, declared_in, typed
+from sparkpub.cli.options import DATA, JSON, PATH, declared_in, refuse_beside, typed
 from sparkpub.cli.printing import finish, next_step, on_data, print_as
 
 
@@ -92,9 +92,15 @@ _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image
     default=True,
     help="Keep the imported files as evidence.",
 )
+@click.option(
+    "--again",
+    is_flag=True,
+    help="PATH is a campaign's folder of records: read their evidence again, and add what is new to them.",
+)
 @JSON
 def import_(
     path: Path,
+    again: bool,
     campaign: str | None,
     data: Path,
     kind: str | None,
@@ -113,6 +119,10 @@ def import_(
 
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
+    if again:
+        refuse_beside("again", "preview", "as_json")
+        _read_again(path, preview=more["preview"], as_json=as_json)
+        return
     from sparkpub.collect import imports
     from sparkpub.collect.imports.given import Given
 
@@ -131,3 +141,22 @@ def import_(
     if not how["preview"]:
         next_step(f"sparkpub check{on_data(data)} && sparkpub serve")
     finish(failed=bool(outcome.refused))
+
+
+def _read_again(folder: Path, *, preview: bool, as_json: bool) -> None:
+    """Add to the records of a campaign what their evidence says besides; nothing else in them changes."""
+    from sparkpub.record.store import read_campaign, to_json, write_atomic
+    from sparkpub.record.text import counted
+    from sparkpub.review.again import read_again
+
+    read_campaign(folder)  # says what is wrong with a folder that is no campaign
+    found = [*read_again(folder)]
+    for stored, record in found:
+        if not preview:
+            write_atomic(stored.path, to_json(record))
+    verb = "would gain" if preview else "gained"
+    print_as(
+        as_json,
+        lambda: {"preview": preview, "gained": [run.run_id for _, run in found]},
+        lambda: [f"{counted(len(found), 'record')} {verb} something"],
+    )

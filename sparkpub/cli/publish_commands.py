@@ -15,19 +15,10 @@ from sparkpub.record.errors import UsageError
 from sparkpub.record.settings import DEFAULT_DATA
 
 
-def _refuse_output(output: Path, *, folder: bool = False) -> None:
-    """Raise UsageError where `output` cannot become a file, or a folder. A device or pipe would be replaced by one."""
-    if not output.absolute().parent.is_dir():
-        raise click.UsageError(f"the folder {output.parent} does not exist")
-    if not output.exists():
-        return
-    if output.is_dir() and not folder:
-        raise click.UsageError(f"{output} is a folder; choose another name")
-    if output.is_file() and folder:
-        raise click.UsageError(f"{output} is a file; choose another name")
-    if not output.is_dir() and not output.is_file():
-        what = f"{output} is a device or a pipe and not a file"
-        raise click.UsageError(f"{what}; use -o - for standard output")
+def _refuse_output(output: Path) -> None:
+    """Raise UsageError where `output` cannot become a file. A device or pipe would be replaced by one."""
+    if output.exists() and not output.is_file():
+        raise click.UsageError(f"{output} is no file; choose another name")
 
 
 @cli.command()
@@ -75,10 +66,8 @@ def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -
         raise click.UsageError("--partitioned writes Parquet: add --format parquet")
     if partitioned and to_stdout:
         raise click.UsageError("--partitioned needs a folder; name one with -o")
-    if partitioned and output.resolve() == data.resolve():
-        raise click.UsageError(f"{output} holds the records; choose another folder")
-    if not to_stdout:
-        _refuse_output(output, folder=partitioned)
+    if not to_stdout and not partitioned:
+        _refuse_output(output)
     without_collection()
     found = getattr(load(data), table)
     if partitioned:

@@ -23,7 +23,7 @@ from tests import calling
 from tests.calling import Done
 
 ROOT = Path(__file__).parents[2]
-READS_NOTHING = ("help", "init", "schemas")
+READS_NOTHING = ("init", "schemas")
 COMMANDS = sorted(cli.cli.commands)
 CLAIM = """\
 - id: same
@@ -244,38 +244,6 @@ def small(imported: Path, tmp_path: Path) -> Path:
     """A copy of it."""
     shutil.copytree(imported, tmp_path / "data")
     return tmp_path / "data"
-
-
-def test_defaults_come_from_the_project_and_from_variables(small: Path) -> None:
-    project, here = small.parent / "pyproject.toml", small.parent
-    text = sparkpub("check", str(small), "--fail-on", "warning").stdout
-    project.write_text(
-        '[tool.sparkpub]\ndata = "data"\n[tool.sparkpub.check]\nfail-on = "warning"\n'
-    )
-    done = sparkpub("check", cwd=here)
-    assert (done.stdout, done.returncode) == (text, 1)  # it has warnings
-    # A variable counts before the file.
-    variable = sparkpub("check", cwd=here, SPARKPUB_CHECK_FAIL_ON="error")
-    assert variable.returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[tool.sparkpub]\ndada = 1\n", "no command has an option --dada"),
-        (
-            "[tool.sparkpub.check]\nx = 1\n",
-            "check has no option --x, [tool.sparkpub.check]",
-        ),
-        ("tool = 3\n", "tool.sparkpub is no table"),
-        ("[tool", "not TOML"),
-    ],
-)
-def test_mistakes_in_the_project_are_one_line(
-    text: str, said: str, tmp_path: Path
-) -> None:
-    (tmp_path / "pyproject.toml").write_text(text)
-    assert said in refused(sparkpub("check", cwd=tmp_path))
 
 
 def test_what_was_done_is_reported_as_json_too(small: Path) -> None:

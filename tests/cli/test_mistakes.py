@@ -146,7 +146,7 @@ USING = [
     Mistake("a matrix forgotten", "collect", "collect needs MATRIX; for example: sparkpub collect matrix/demo.yaml"),
     Mistake("a campaign in capitals", f"{COLLECT} --campaign My", "'My' is no name of a campaign"),
     Mistake("a build in the wrong folder", "build", "this folder has no mkdocs.yml", without_settings),
-    Mistake("a pipe for a file", "export -o pipe", "pipe is a device or a pipe", a_pipe),
+    Mistake("a pipe for a file", "export -o pipe", "pipe is no file", a_pipe),
     Mistake("a server that does not run", "quick 9/v1", "no server answers at http://127.0.0.1:9/v1/models"),
 ]  # fmt: skip
 MEASURING = [

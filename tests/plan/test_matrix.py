@@ -11,7 +11,7 @@ from sparkpub.plan import matrix as matrices
 from sparkpub.plan.coverage import by_cell, by_machine, states
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
-from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
+from sparkpub.plan.workloads.matmul import MatmulOptions
 from sparkpub.record.errors import CollectError, MatrixError
 from sparkpub.record.record import Machine, Record
 from tests.building import a_record
@@ -129,18 +129,18 @@ def test_mistakes_are_told_at_once_with_lines_and_suggestions(
 
 def test_options_have_the_type_that_is_declared_and_are_written_as_declared() -> None:
     environments = {"native": {"type": "host", "env": {"A": "b"}}}
-    workloads = {"w": {"type": "vllm-bench", "requests": 5, "runs": 3}}
+    workloads = {"w": {"type": "matmul", "size": 512, "runs": 3}}
     matrix = a_matrix(environments=environments, workloads=workloads)
     options = matrix.workloads["w"]
-    assert isinstance(options, VllmBenchOptions)
-    assert (options.requests, options.input_tokens) == (5, 512)
+    assert isinstance(options, MatmulOptions)
+    assert (options.size, options.iterations) == (512, 10)
     document = matrix.document()
     assert (document["environments"], document["workloads"]) == (
         environments,
         workloads,
     )
     assert Matrix.model_validate(document) == matrix
-    assert matrix.declared_workload("w") == {"type": "vllm-bench", "requests": 5}
+    assert matrix.declared_workload("w") == {"type": "matmul", "size": 512}
     assert matrix.declared_environment("native") == environments["native"]
 
 

@@ -110,12 +110,6 @@ def test_each_load_answers_for_its_use(load: dict[str, Any], title: str) -> None
     assert order(board) == (["b", "a"] if title == "Long prompts" else ["a", "b"])
 
 
-def test_an_open_loop_ranks_no_throughput_and_memory_is_no_speed() -> None:
-    arriving = {**LOAD, "request_rate": 0.5}
-    assert not boards(measured(*runs_of("a", [1.0], load=arriving)), "dgx-spark")
-    assert measured(*runs_of("a", [5.0], metric="peak_memory_gib")) == []
-
-
 @pytest.mark.parametrize("check", ["roofline", "foreign-telemetry"])
 def test_a_figure_in_doubt_is_not_ranked(check: str) -> None:
     board = board_of(
@@ -156,22 +150,6 @@ def test_the_home_machine_comes_first_then_those_with_most_models() -> None:
     assert machines(found, "dgx-spark") == ["DGX Spark", "H200", "machine not stated"]
     assert machines(found, "none of these")[0] == "H200"
     assert machines(found, "machine not stated")[0] == "machine not stated"
-
-
-@pytest.mark.parametrize(
-    ("metrics", "each"),
-    [
-        ({"output_throughput_per_user_tok_s": 11.0, "tpot_mean_ms": 50.0}, 11.0),
-        # 128 tokens in 6.4 s, although each token after the first took 40 ms
-        ({"request_latency_mean_ms": 6_400.0, "tpot_mean_ms": 40.0}, 20.0),
-        ({"tpot_mean_ms": 50.0}, 10.0),  # 80 tok/s / 8 users
-    ],
-)
-def test_a_user_gets_what_was_measured_or_a_share(
-    metrics: dict[str, float], each: float
-) -> None:
-    (speed,) = measured(*runs_of("a", [80.0], metrics=metrics))
-    assert speed.per_user == each
 
 
 def arriving(model: str, waits: dict[float, float]) -> list[Record]:

@@ -40,15 +40,11 @@ class MatmulOptions(Options):
     """Type of the numbers."""
     device: Literal["cpu", "cuda"] = "cuda"
     """`cuda` is PyTorch on a GPU, `cpu` NumPy."""
-    tf32: bool = False
-    """Whether the GPU may round float32 inputs to TF32; off, so that FP32 means FP32."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.device == "cpu" and self.dtype == "bfloat16":
             raise ValueError("dtype bfloat16 needs device cuda: NumPy has no such type")
-        if self.tf32 and (self.device == "cpu" or self.dtype != "float32"):
-            raise ValueError("tf32 is for dtype float32 on device cuda")
         return self
 
 

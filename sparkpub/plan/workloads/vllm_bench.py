@@ -1,4 +1,4 @@
-"""`vllm bench`: throughput, latency and serve, from the JSON files that vLLM writes (`vllm/benchmarks`).
+"""`vllm bench serve`, and what all three modes of `vllm bench` leave: the JSON files of `vllm/benchmarks`.
 
 The throughput file counts prompt and output tokens together; the rate of output tokens is printed only. The
 latency file gives seconds per batch and not the size of the batch. None of them says which model was loaded: the
@@ -8,9 +8,9 @@ engine's log does.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt
 
 from sparkpub.plan.workloads import clients, llama_server, server_pages
 from sparkpub.plan.workloads.base import (
@@ -37,46 +37,22 @@ _REPORTED: Mapping[str, object] = {
     "--result-filename": REPORT,
 }
 """Flags of the client: outputs of the length asked for, and what is reported of them."""
-_LOADS = {
-    # `--input-len` is no use: the tool prefers `--random-input-len`, which has a default.
-    "throughput": {
-        "--random-input-len": "input_tokens",
-        "--random-output-len": "output_tokens",
-        "--num-prompts": "requests",
-        "--max-num-seqs": "batch_size",
-    },
-    "latency": {
-        "--input-len": "input_tokens",
-        "--output-len": "output_tokens",
-        "--num-iters": "requests",
-        "--batch-size": "batch_size",
-        "--num-iters-warmup": "warmup",
-    },
-    "serve": {
-        "--random-input-len": "input_tokens",
-        "--random-output-len": "output_tokens",
-        "--num-prompts": "requests",
-        "--num-warmups": "warmup",
-        "--max-concurrency": "concurrency",
-        "--request-rate": "request_rate",
-        "--temperature": "temperature",
-    },
+_LOAD = {
+    "--random-input-len": "input_tokens",
+    "--random-output-len": "output_tokens",
+    "--num-prompts": "requests",
+    "--num-warmups": "warmup",
+    "--max-concurrency": "concurrency",
+    "--request-rate": "request_rate",
+    "--temperature": "temperature",
 }
-"""Mode to its flags, and the options whose values they take."""
-_BEGINS = {
-    "throughput": "Processed prompts",
-    "latency": "(?:Profiling|Bench) iterations",
-}
-"""What the tool prints when its warm-up is over."""
+"""Flags, and the options whose values they take."""
 _NUMBER = r"([\d.,]+)"
 CLIENT_BEGINS = "Starting main benchmark run"
 """What the client prints when its warm-up is over."""
 _PROGRESS = re.compile(r"\b(\d+)/(\d+) \[")
 _HIT_RATE = re.compile(r"Prefix cache hit rate: ([\d.]+)%")
 """How many of its requests a client has answers to, and what the server says of its prefix cache."""
-
-_OF_SERVE = ("concurrency", "request_rate", "temperature", "url", "model", "tokenizer")
-"""Options of mode serve."""
 
 
 class VllmBenchOptions(ClientOptions):
@@ -89,85 +65,41 @@ class VllmBenchOptions(ClientOptions):
     """
 
     type: Literal["vllm-bench"] = "vllm-bench"
-    mode: Literal["throughput", "latency", "serve"] = "throughput"
-    """`throughput` and `latency` run in one process; `serve` is a client of a server."""
+    mode: Literal["serve"]
+    """A client of a server. `vllm bench throughput` and `latency` are programs for the workload `command`."""
     tokenizer: Annotated[str, Field(min_length=1)] | None = None
-    """Mode serve: folder or name of the tokenizer, with which prompts are made and tokens counted; None: the model's
+    """Folder or name of the tokenizer, with which prompts are made and tokens counted; None: the model's
     folder."""
     requests: PositiveInt = 100
-    """Prompts of throughput and serve; in mode latency the number of measured batches."""
+    """Prompts that are measured."""
     input_tokens: PositiveInt = 512
     """Tokens of each prompt."""
     output_tokens: PositiveInt = 128
     """Tokens generated per request."""
-    batch_size: PositiveInt = 8
-    """Mode latency: requests in each batch; mode throughput: the most sequences that vLLM runs together. In mode serve
-    the server's own arguments say it."""
     concurrency: PositiveInt | None = None
-    """Mode serve: most requests in flight; None submits all at once."""
+    """Most requests in flight; None submits all at once."""
     request_rate: PositiveFloat | None = None
-    """Mode serve: requests per second, submitted at random intervals (Poisson); None: as many as `concurrency` lets."""
+    """Requests per second, submitted at random intervals (Poisson); None: as many as `concurrency` lets."""
     temperature: Annotated[float, Field(ge=0)] = 0.0
-    """Mode serve: 0 takes the likeliest token. It is always said to the server, whose own default differs by model."""
+    """0 takes the likeliest token. It is always said to the server, whose own default differs by model."""
     warmup: Annotated[int, Field(ge=0)] | None = None
-    """Mode latency: batches before the measured ones; mode serve: requests before the measured ones. None: vLLM's own
-    default, which is one request in mode serve: too few to compile what the first full batch needs."""
+    """Requests before the measured ones. None: vLLM's own default, which is one request: too few to compile what the
+    first full batch needs."""
     extra_args: tuple[str, ...] = ()
-    """Appended to the command of the engine, e.g. `--gpu-memory-utilization`, `"0.8"`, `--max-model-len`, `"4096"`; in
-    mode serve to that of the client."""
+    """Appended to the command of the client."""
     executable: Annotated[str, Field(min_length=1)] = "vllm"
     """The program, by name or path."""
-
-    @property
-    def measures_server(self) -> bool:
-        """Mode serve does, unless the address of another one is given; the others have an engine of their own."""
-        return self.mode == "serve" and super().measures_server
 
     @property
     def programs(self) -> Mapping[str, str]:
         """The client that a driver starts."""
         return {} if self.url is None else {self.executable: "uv tool install vllm"}
 
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        for name in _OF_SERVE:
-            if name in self.model_fields_set and self.mode != "serve":
-                raise ValueError(f"{name} is for mode serve")
-        if "warmup" in self.model_fields_set and self.mode == "throughput":
-            raise ValueError("warmup is for modes latency and serve")
-        return self
-
-    def asked(self) -> dict[str, Any]:
-        """In mode serve without the default of `batch_size`, which the server's own arguments say."""
-        options = super().asked()
-        if self.mode == "serve" and "batch_size" not in self.model_fields_set:
-            options["batch_size"] = None
-        return options
-
 
 def command(case: RunCase, options: VllmBenchOptions) -> Command:
-    """One command; in mode serve the client of a server. Raises WorkloadError where the options make none."""
-    if options.mode == "serve":
-        return _serve(case, options)
-    begins, load = _BEGINS[options.mode], _LOADS[options.mode]
-    argv = flags(
-        {"--model": case.folder("vllm-bench")}
-        | {"--dataset-name": "random" if options.mode == "throughput" else None}
-        | {flag: getattr(options, name) for flag, name in load.items()}
-        | {"--output-json": f"{WORKDIR}/{REPORT}", "--seed": case.seed}
-        | {"--load-format": "dummy" if case.random_weights else None}
-    )
-    words = (options.executable, "bench", options.mode, *argv, *options.extra_args)
-    return Command(words, SAID_AT_ONCE, dict, {"report": REPORT}, begins)
-
-
-def _serve(case: RunCase, options: VllmBenchOptions) -> Command:
     """The client of a server: of the environment's, or in a driver of one that runs already. Its prompts differ from
-    run to run."""
+    run to run. Raises WorkloadError where the options make none."""
     url = case.server_url(options.url, "mode serve of vllm-bench")
-    if "batch_size" in options.model_fields_set:
-        what = "batch_size is said by the arguments of the server"
-        raise case.refusal(what, "remove batch_size:")
     model, tokenizer = "{model}", options.tokenizer or case.model_path
     if options.url is None:
         model, tokenizer = case.folder("vllm-bench"), options.tokenizer
@@ -177,7 +109,7 @@ def _serve(case: RunCase, options: VllmBenchOptions) -> Command:
     argv = flags(
         {"--model": model, "--tokenizer": tokenizer}
         | {"--base-url": url, "--dataset-name": "random"}
-        | {flag: getattr(options, name) for flag, name in _LOADS["serve"].items()}
+        | {flag: getattr(options, name) for flag, name in _LOAD.items()}
         | {"--seed": case.prompt_seed}
         | dict(_REPORTED)
     )
@@ -199,7 +131,7 @@ def parse(
     if said is None:
         observed = reading.observed(left.identity)
         return no_answer("no report from vllm bench", observed)
-    facts, besides = _beside(left, said, options)
+    facts, besides = _beside(left, said)
     settings = {**left.identity["settings"], **_foreign_tokenizer(left.report)}
     observed = reading.observed(facts | left.identity | {"settings": settings})
     if said.mode == "serve" and not said.succeeded:
@@ -232,18 +164,17 @@ def parse(
 
 
 def _beside(
-    left: clients.LeftBehind, said: ReportReading, options: VllmBenchOptions | None
+    left: clients.LeftBehind, said: ReportReading
 ) -> tuple[dict[str, Any], dict[str, MetricValue]]:
-    """What was observed, and figures that the report does not say and its log or its options do.
+    """What was observed, and figures that the report does not say and its log does.
 
     A client's report alone does not say what served it: its backend `vllm` is the usual protocol of many servers.
     """
-    facts, rate = said.facts, "output_throughput_tok_s"
+    facts = said.facts
     if said.mode == "serve":
         hits = _cache_hits(left.lines)
         return facts, hits | llama_server.cache_hits(_measured(left.lines))
-    size = None if options is None else options.batch_size
-    facts |= {"engine": "vLLM", "batch_size": size}
+    facts["engine"] = "vLLM"
     if said.mode == "throughput":
         # The report counts prompt and output tokens together; only printed lines count each alone.
         for side, word in (("input", "prompt"), ("output", "output")):
@@ -252,16 +183,11 @@ def _beside(
             if total is not None and facts["requests"]:
                 facts[f"{side}_tokens_mean"] = total / facts["requests"]
         line = rf"Throughput:.*?{_NUMBER} output tokens/s"
-        return facts, reading.metrics({rate: reading.search(left.lines, line)}, "log")
-    batches = reading.numbers(left.report.get("latencies"))
-    seconds = sum(batches)  # one after the other
-    facts["measured_seconds"] = seconds or None
-    if options is None or not seconds:
-        return facts, {}
-    # The report lacks the size of a batch.
-    facts["requests"] = len(batches) * options.batch_size
-    tokens = facts["requests"] * options.output_tokens
-    return facts, reading.metrics({rate: tokens / seconds}, "report")
+        rate = reading.search(left.lines, line)
+        return facts, reading.metrics({"output_throughput_tok_s": rate}, "log")
+    # One batch after the other.
+    seconds = sum(reading.numbers(left.report.get("latencies")))
+    return facts | {"measured_seconds": seconds or None}, {}
 
 
 def _measured(printed: list[str]) -> list[str]:

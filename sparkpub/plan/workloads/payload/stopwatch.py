@@ -14,10 +14,11 @@ START = time.perf_counter()
 START_EPOCH = time.time()
 
 
-def options(**defaults: Any) -> SimpleNamespace:
+def options() -> SimpleNamespace:
     """The flags of the command line, each with its value: `--batch-size 8` as `batch_size`, a number where it is one,
     and True for a flag without a value."""
-    found, name = defaults, ""
+    found: dict[str, Any] = {}
+    name = ""
     for word in sys.argv[1:]:
         if word.startswith("--"):
             name = word[2:].replace("-", "_")
