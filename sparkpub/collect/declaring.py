@@ -19,11 +19,9 @@ def refuse_another_campaign(
     if not measured or not measured.isdisjoint(shown.cells()):
         return
     known = "/".join(min(measured))
-    others = len(measured) - 1
-    more = f" and {others} other cells" if others else ""
     what = (
-        f"campaign {shown.campaign} is there already with other content: "
-        f"{known}{more}, none of which the matrix declares"
+        f"campaign {shown.campaign} is there already with other cells than the matrix "
+        f"declares, as {known}"
     )
     remedy = "give the matrix another campaign: name, or another folder with --data"
     raise CollectError(what, where=str(folder), remedy=remedy)
