@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sparkpub.cli.group import cli
-from sparkpub.cli.options import DATA, JSON, PATH, declared_in, refuse_beside, typed
+from sparkpub.cli.options import DATA, JSON, PATH, declared_in, refuse_beside
 from sparkpub.cli.printing import finish, next_step, on_data, print_as
 
 
@@ -132,7 +132,6 @@ def import_(
         campaign or imports.campaign_of(path),
         declared_in(matrix_file),
         imports.about(about_file, path),
-        typed=typed(),
         say=partial(click.echo, err=True),
         **more,
     )

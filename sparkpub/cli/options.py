@@ -1,6 +1,6 @@
 """Options and arguments that several commands have."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,41 +77,16 @@ def _named(path: Path, data: Path) -> tuple[Path, str | None]:
     return path, None
 
 
-def typed() -> tuple[str, ...]:
-    """The command that runs, in words: its argument, and the options that were given."""
-    context = click.get_current_context()
-    words = ["sparkpub", str(context.info_name)]
-    for parameter, value in _given(context):
-        if isinstance(parameter, click.Option):
-            words.append(_called(parameter, value))
-        if not isinstance(parameter, click.Option) or not parameter.is_flag:
-            words.append(str(value))
-    return tuple(words)
-
-
 def refuse_beside(option: str, *fitting: str) -> None:
     """Raise UsageError for an option on the command line that has no effect with another one; `fitting` have."""
-    for parameter, value in _given(click.get_current_context()):
-        if isinstance(parameter, click.Option) and parameter.name not in (
-            option,
-            *fitting,
-        ):
-            what = f"{_called(parameter, value)} has no effect with --{option}"
-            raise UsageError(what, remedy="leave it out")
-
-
-def _given(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
-    """What stands on the command line, with its value."""
+    context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            yield parameter, context.params[name]
-
-
-def _called(option: click.Option, value: Any) -> str:
-    """`--no-originals` for a flag that is off."""
-    is_off = option.is_flag and not value
-    return (option.secondary_opts if is_off else option.opts)[0]
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        is_option = isinstance(parameter, click.Option)
+        if is_given and is_option and name not in (option, *fitting):
+            what = f"{parameter.opts[0]} has no effect with --{option}"
+            raise UsageError(what, remedy="leave it out")
 
 
 def declared_in(matrix_file: Path | None) -> "Matrix | None":

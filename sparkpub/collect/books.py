@@ -120,9 +120,10 @@ class Books:
     def begin(self) -> None:
         """Declare the campaign, and commit what no commit has yet."""
         self.progress.counts(len(self.wanted) - len(self.todo), len(self.wanted))
-        for line in declare(self.folder, self.shown):
-            self.progress.line(line)
-        self.committer.catch_up()
+        changed = declare(self.folder, self.shown)
+        if changed is not None:
+            self.progress.line(changed)
+        self.committer.catch_up(declared=changed is not None)
 
     def states(self) -> Mapping[PlannedRun, coverage.State]:
         """The state of every planned run."""

@@ -149,8 +149,6 @@ class RootOptions(SharedGpus):
     """The folder that becomes `/`, for instance an unpacked container image."""
     binds: tuple[Bind, ...] = ()
     """Host folders and files made visible inside: `/host:/inside[:ro]`."""
-    user: str | None = None
-    """`user`, `uid` or `uid:gid` inside; root where it is not given."""
 
 
 class ChrootOptions(RootOptions):
@@ -166,17 +164,6 @@ Size = (
     | Annotated[int, Field(gt=0)]
 )
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
-_UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
-
-
-def bytes_of(size: str | int) -> int:
-    """A size in bytes."""
-    text = str(size).lower()
-    if text[-1] in _UNITS:
-        return int(float(text[:-1]) * _UNITS[text[-1]])
-    return int(float(text))
-
-
 Processors = Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
 """A list of processors as Docker and the kernel read it: `0-9,12`."""
 
@@ -223,12 +210,8 @@ class DockerOptions(LaunchOptions):
     """`--privileged`: every device and capability."""
     user: str | None = None
     """`--user`: name or `uid[:gid]`; none: the image's."""
-    runtime: str | None = None
-    """`--runtime`: the OCI runtime, e.g. `nvidia`; none: the engine's default."""
     entrypoint: str | tuple[str, ...] | None = None
     """`--entrypoint`; the image's own where it is not given, none where it is empty."""
-    security_opt: tuple[str, ...] = ()
-    """`--security-opt`, e.g. `seccomp=unconfined`."""
     recipe: RecipeSource | None = None
     """In a matrix file the path of a recipe of sparkrun or Spark Arena, in place of `type` and all that the recipe
     says; options beside it win. What it becomes is written in its place, with the file's name and SHA-256."""
@@ -266,10 +249,6 @@ class NspawnOptions(RootOptions):
     """`--rlimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
     network: Literal["host", "none"] = "host"
     """`none` leaves the container its loopback alone; no environment with a `server` can have that."""
-    cpuset: Processors | None = None
-    """`--cpu-affinity`: the processors that may be used, e.g. `0-9,12`."""
-    memory: Size | None = None
-    """Limit of the run's control group: bytes or a size such as `60g`; what CUDA allocates is not charged to it."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

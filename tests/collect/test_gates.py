@@ -177,18 +177,6 @@ def test_clocks_left_locked_by_a_killed_collector_are_unlocked(
     assert controls.restore_after_crash() == []
 
 
-def test_the_power_mode_is_set_and_set_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    profile = tmp_path / "platform_profile"
-    profile.write_text("balanced\n")
-    monkeypatch.setattr(controls, "_PROFILE", profile)
-    with controls.applied(Gates(power_mode="performance"), None, "no GPU") as (gate,):
-        assert gate.met is True
-        assert profile.read_text() == "performance"
-    assert profile.read_text() == "balanced"
-
-
 def test_dropping_caches_says_whether_it_worked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,16 +1,12 @@
 """What a change of the data does to the results, on folders of a few runs each."""
 
-import json
-import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement, Campaign, Quarantine
 from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.changes import (
@@ -124,17 +120,6 @@ def test_removed_runs_move_the_mean_the_verdict_and_a_claim(
     assert f"| {escaped(says)} | supported → undecided |" in list(as_markdown(found))
 
 
-def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
-    path = record_of(head / "c", "native", 2)
-    before = path.stat()
-    path.write_text(path.read_text().replace("101.0", "201.0"))
-    # Neither its size nor its time says so.
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    (run,) = changes(base, head)["runs"]
-    assert run["run"] == "c-native_m_w_02"
-    assert None not in (run["before"], run["after"])
-
-
 def test_damage_is_a_new_finding_and_no_removal(base: Path, head: Path) -> None:
     (head / "c" / CAMPAIGN_FILE).write_text("{")
     found = changes(base, head)
@@ -167,19 +152,6 @@ def test_decisions_and_coverage_are_told(tmp_path: Path) -> None:
         " → 3 runs, 2 counted, 2 of 5 planned runs are done"
     )
     assert told in list(as_text(found))
-
-
-def test_the_command_prints_each_form(base: Path, head: Path) -> None:
-    arguments = ["changes", str(base), str(head)]
-    nothing = CliRunner().invoke(cli, arguments).output
-    assert nothing == "nothing differs from the base\n"
-    a_folder(head, {"native": [10.0, 12.0]}, "new")
-    plain = CliRunner().invoke(cli, arguments).output
-    assert "\n  new  new: 2 runs, 2 counted\n" in plain
-    document = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).output)
-    assert document["cells"][0]["after"] == "11.00 tok/s (n = 2)"
-    marked = CliRunner().invoke(cli, [*arguments, "--markdown"]).output
-    assert marked.startswith("## What this changes\n")
 
 
 def test_text_of_the_data_is_no_markup() -> None:

@@ -1,14 +1,13 @@
 """Loading: every campaign of a folder, and what damage does."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from sparkpub.record.errors import RecordError
 from sparkpub.review.checks import review
-from sparkpub.review.dataset import load, state_of
+from sparkpub.review.dataset import load
 from tests.review.statistics.campaigns import a_campaign, written
 
 
@@ -86,15 +85,3 @@ def test_a_campaign_file_that_cannot_be_read_is_damage_of_its_campaign_alone(
         assert list(dataset.campaigns) == ["c"]
         assert words in found[0].message
         assert str(data) not in found[0].message
-
-
-def test_the_state_of_a_folder_shows_every_change(data: Path) -> None:
-    before = state_of([data])
-    assert state_of([data]) == before
-    path = data / "c" / "campaign.json"
-    status = path.stat()
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
-    touched = state_of([data])
-    assert touched != before
-    path.unlink()
-    assert state_of([data]) not in (before, touched)

@@ -45,14 +45,6 @@ def test_every_format_has_every_row(data: Path) -> None:
     assert (lines[0]["repeat_of"], lines[0]["quarantined"]) == ("", "False")
 
 
-def test_no_campaign_is_an_empty_table(tmp_path: Path) -> None:
-    rows = load(tmp_path).runs
-    assert as_csv(rows) == (",".join(COLUMNS) + "\n").encode()
-    assert FORMATS["json"](rows) == b"[]\n"
-    empty = pd.read_parquet(io.BytesIO(FORMATS["parquet"](rows)))
-    assert list(empty.columns) == list(COLUMNS)
-
-
 def test_partitions_are_read_as_one_table(data: Path, tmp_path: Path) -> None:
     found = load(data).runs
     out = tmp_path / "parts"

@@ -7,7 +7,6 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from sparkpub.review import told
-from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import choose
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
@@ -22,8 +21,6 @@ from sparkpub.review.tables.comparisons import (
 )
 from tests.review.machines import TPUT, a_fleet, drawn, moved
 from tests.review.statistics.campaigns import a_dataset, unreviewed
-
-NATIVE, CONTAINER = ("m", "native", "w"), ("m", "container", "w")
 
 
 def sides_of(reviewed: ReviewedCampaign) -> Compared:
@@ -79,17 +76,6 @@ def test_machines_of_different_speed_with_a_common_effect() -> None:
     assert (found.analysis, found.verdict) == ("machines", "higher")
     # Pooled without regard to machines, the levels would drown the effect.
     assert found.mean_baseline == pytest.approx(120, rel=0.01)
-
-
-def test_an_iteration_that_came_back_twice_counts_once_where_machines_share_the_plan() -> (
-    None
-):
-    """The first run of each iteration counts, whichever machine it is of."""
-    measured = {"a": drawn(100, 5, 1, 4), "b": drawn(140, 5, 2, 4)}
-    reviewed = ReviewedCampaign(a_fleet(measured, machines="split"))
-    assert not reviewed.replicated
-    assert len(reviewed.doubles) == 8
-    assert {run.record.machine.id for run in reviewed.counted[NATIVE]} == {"a"}
 
 
 def test_only_machines_that_ran_both_environments_are_compared() -> None:
@@ -160,28 +146,3 @@ def test_machines_replicate_or_not_or_are_too_few() -> None:
     (row,) = rows(measured_by(3, 8).replications)
     assert (row.verdicts, row.replication) == (("higher", "higher"), "undecided")
     assert "Over 2 machines the mean is undecided" in row.why
-
-
-def test_campaigns_of_several_machines_are_kept_apart_and_joined_on_request() -> None:
-    one = a_fleet({"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}, name="one")
-    two = a_fleet({"d": drawn(100, 5, 3), "e": drawn(140, 5, 4)}, name="two")
-    data = a_dataset(one, two)
-    apart = rows(unreviewed(data).replications)
-    assert [(row.campaign, row.machines) for row in apart] == [("one", 2), ("two", 2)]
-    (joined,) = rows(unreviewed(data, campaign="two", against="one").replications)
-    assert (joined.machines, joined.campaigns) == (4, ("two", "one"))
-
-
-# -- what the checks make of it ------------------------------------------------------------------------------------
-
-
-def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -> None:
-    """One run of the slower machine reaches half the way to the faster one: unremarkable among all, and not on its
-    machine."""
-    cells = drawn(100, 5, 1)
-    values = list(cells["m", "native"][TPUT])
-    values[3] = 120.0
-    cells = {**cells, ("m", "native"): {TPUT: values}}
-    found = review(a_dataset(a_fleet({"a": cells, "b": drawn(140, 5, 2)})))
-    (finding,) = [item for item in found.findings if item.check == "outlier"]
-    assert "120" in finding.message

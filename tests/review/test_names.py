@@ -36,15 +36,6 @@ def names_of(*records: Any, **info: Any) -> Names:
     return Names(dataset_of(*records, **info))
 
 
-def test_one_model_is_one_over_campaigns_formats_and_spellings() -> None:
-    names = names_of(
-        *runs_of("it", [1.0], model_id="google/gemma-4-31B-it"),
-        *runs_of("fp4", [1.0], campaign="d", model_id="nvidia/Gemma-4-31B-IT-NVFP4"),
-    )
-    assert [model.name for model in names.models.values()] == ["gemma-4-31B-it"]
-    assert names.model("d", "fp4") == "gemma-4-31B-it"
-
-
 def test_formats_of_one_campaign_are_told_apart() -> None:
     names = names_of(
         *runs_of("a", [1.0], model_id="x/A-7B", observed={"dtype": "bfloat16"}),
@@ -70,16 +61,6 @@ def test_environments_are_called_by_what_they_are() -> None:
     name = names.model("c", "m")
     assert names.build("c", "m", places[1]) == f"{name}, Docker (v23)"
     assert names_of(runs[0]).build("c", "m", places[0]) == name
-
-
-def test_loads_that_sound_alike_get_their_keys() -> None:
-    names = names_of(
-        *runs_of("m", [1.0], workload="decode"),
-        *runs_of("n", [1.0], workload="eager"),
-        *runs_of("o", [1.0], workload="long", load={**LOAD, "concurrency": 1}),
-    )
-    assert names.workload("c", "decode") == "8 users, 512 in, 128 out (decode)"
-    assert names.workload("c", "long") == "one user, 512 in, 128 out"
 
 
 def test_a_label_in_the_matrix_goes_before_every_other_name() -> None:

@@ -3,7 +3,6 @@
 import pytest
 
 from sparkpub.record import catalogue
-from sparkpub.record.record import Architecture
 from sparkpub.review import physics
 
 SEVEN, SEVENTY_TWO, MIXTURE, SMALL_MIXTURE = (
@@ -15,7 +14,6 @@ SEVEN, SEVENTY_TWO, MIXTURE, SMALL_MIXTURE = (
         "openai/gpt-oss-20b",
     )
 )
-SPARK = catalogue.machines()["dgx-spark"]
 
 
 def test_published_throughput_is_right_for_7b_and_impossible_for_72b() -> None:
@@ -51,16 +49,3 @@ def test_attention_and_output_of_gpt_oss_are_wide_and_its_experts_narrow() -> No
         pytest.approx(experts),
     )
     assert SMALL_MIXTURE.weight_bytes == dense + 2 * head + experts * 32 / 4
-
-
-@pytest.mark.parametrize(
-    "facts",
-    [
-        {"weight_bytes": 10},
-        {"dense_bytes_per_step": 10, "expert_bytes": 5},
-        {"dense_bytes_per_step": 10, "expert_bytes": 5, "experts": 8},
-        {"dense_bytes_per_step": 10, "expert_bytes": 5, "experts_per_token": 2},
-    ],
-)
-def test_missing_facts_bound_nothing(facts: dict[str, int]) -> None:
-    assert physics.bytes_per_step(Architecture(source="log", **facts), 8) is None

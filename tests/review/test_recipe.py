@@ -8,10 +8,7 @@ import pytest
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.store import read_record
-from sparkpub.review.checks import review
-from sparkpub.review.dataset import load
-from sparkpub.review.recipe import command, told, written
-from sparkpub.review.results import Results
+from sparkpub.review.recipe import command, told
 
 CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
 
@@ -76,10 +73,3 @@ def test_what_tells_no_command_has_no_recipe(
     assert command(record) is None
     with pytest.raises(UsageError, match="nothing tells how the server"):
         told(record)
-
-
-def test_a_cell_that_is_not_there_is_said_with_those_that_are() -> None:
-    found = Results(review(load(CAMPAIGNS)))
-    with pytest.raises(UsageError, match="no cell a/b/c in h200 with a run") as refused:
-        written(found, "h200", "a/b/c")
-    assert "dense7b/native/decode" in refused.value.lines()[0]

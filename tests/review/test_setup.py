@@ -70,24 +70,6 @@ def test_the_format_of_the_weights_is_what_the_best_authority_says(
     assert setup_of(run(observed=observed, requested=requested)).quantization == words
 
 
-@pytest.mark.parametrize(
-    ("workload", "engine"),
-    [
-        ({"type": "llama-bench", "mode": None}, "llama.cpp"),
-        ({"type": "trtllm-bench", "mode": "throughput"}, "TensorRT-LLM"),
-        ({"type": "vllm-bench", "mode": "latency"}, "vLLM"),
-        # A client can talk to any server.
-        ({"type": "vllm-bench", "mode": "serve"}, None),
-        ({"type": "openai-endpoint", "mode": None}, None),
-    ],
-)
-def test_a_tool_names_its_engine_only_where_it_has_one(
-    workload: dict[str, Any], engine: str | None
-) -> None:
-    assert setup_of(run(workload)).engine == engine
-    assert setup_of(run(workload, observed={"engine": "SGLang"})).engine == "SGLang"
-
-
 def test_the_version_comes_from_the_run_then_its_packages_then_its_image() -> None:
     packages = {"vllm": "0.23.0", "tensorrt_llm": "1.0"}
     made = {"reproducibility": Reproducibility(sparkpub_version="0", packages=packages)}

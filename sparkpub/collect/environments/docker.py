@@ -276,9 +276,7 @@ def create_arguments(
         "cgroup_parent": options.cgroup_parent,
         "privileged": options.privileged or None,
         "user": options.user,
-        "runtime": options.runtime,
         "entrypoint": [""] if options.entrypoint == "" else options.entrypoint,
-        "security_opt": list(options.security_opt),
     }
     return {
         name: value

@@ -4,7 +4,6 @@ Mount points that had to be created in it are noted before they are made, and re
 next collector where this one died.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -159,11 +158,8 @@ def remove_mountpoints(paths: Sequence[Path]) -> list[Path]:
 
 
 def _noted() -> list[Path]:
-    try:
-        return [Path(text) for text in json.loads(state.read(_NOTES) or "[]")]
-    except ValueError:
-        return []
+    return [Path(text) for text in state.read(_NOTES) or []]
 
 
 def _note(paths: Sequence[Path]) -> None:
-    state.write(_NOTES, json.dumps([str(path) for path in paths]) if paths else None)
+    state.write(_NOTES, [str(path) for path in paths])

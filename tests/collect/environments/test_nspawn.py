@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect.environments.nspawn import Nspawn
-from sparkpub.collect.machine import cgroup, processes
+from sparkpub.collect.machine import processes
 from sparkpub.plan.environments import NspawnOptions, Place
 from tests.collect.environments.launching import a_launch
 from tests.collect.environments.rootfs import BINDS, content
@@ -60,23 +60,6 @@ def test_a_command_sees_its_root_its_binds_its_devices_and_nothing_of_the_operat
     assert content(root) == before
     assert running.argv[:2] == ("sh", "-c")
     assert not Nspawn().shares_ports(chosen)
-
-
-def test_limits_hold_for_the_run(tmp_path: Path, root: Path) -> None:
-    group, why_not = cgroup.create(processes.notes(), "limits")
-    if group is None:
-        pytest.skip(why_not)
-    cgroup.remove(group)
-    script = "nproc; python3 -c 'bytearray(400 << 20)' && echo allocated"
-    launch, log = a_launch(tmp_path, "sh", "-c", script)
-    processor = str(min(os.sched_getaffinity(0)))
-    running = Nspawn().launch(launch, options(root, cpuset=processor, memory="200m"))
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code != 0
-    assert log.text.splitlines()[0] == "1"
-    assert "allocated" not in log.text
 
 
 def test_a_stopped_run_leaves_no_process_and_no_mount_point(

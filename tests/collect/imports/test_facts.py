@@ -3,16 +3,13 @@
 import csv
 import hashlib
 import json
-import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from sparkpub.cli import cli
 from sparkpub.collect import imports
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.facts import of_the_server
@@ -259,27 +256,16 @@ def test_notes_about_another_model_are_not_believed(
     assert {record.observed.engine for record in stored} == {None}
 
 
-@pytest.mark.parametrize("begin", [["import"], ["init", "site", "--from"]])
-def test_what_is_missing_is_asked_for_with_the_whole_command(
-    begin: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("model,rate\nm,12.5\n")
-    (tmp_path / "my columns.yaml").write_text(
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text(
         "run: {model: model}\nmetrics: {output_throughput_tok_s: rate}\n"
     )
-    options = ["--campaign", "c", "--machine", "dgx-spark"]
-    typed = [*begin, "runs.csv", *options, "--mapping", "my columns.yaml"]
-    if begin == ["import"]:
-        typed += ["--workload", "w", "--no-originals"]
-    result = CliRunner().invoke(cli, typed)
-    assert isinstance(result.exception, UsageError)
-    (line,) = result.exception.lines()
-    wanted = shlex.split(line.partition("type: ")[2])
-    assert wanted[0] == "sparkpub"
-    assert sorted(wanted[1:]) == sorted([*typed, "--environment", "native"])
-    again = CliRunner().invoke(cli, wanted[1:])
-    assert again.exit_code == 0, again.output
+    with pytest.raises(UsageError, match="don't say where they ran; add --environment"):
+        import_results(
+            None, tmp_path / "runs.csv", tmp_path / "d", Given("c", mapping=mapping)
+        )
 
 
 def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(

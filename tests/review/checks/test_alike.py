@@ -14,10 +14,9 @@ from sparkpub.record.record import (
     Plan,
     Reproducibility,
 )
-from sparkpub.review.checks.evidence import Warned
 from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
-from tests.review.checks.in_memory import a_run, a_view, answered, quiet, said, told
+from tests.review.checks.in_memory import a_run, a_view, quiet, said, told
 from tests.review.machines import a_fleet, drawn, moved
 
 NATIVE, CONTAINER = [{place: values} for place, values in drawn(100, 5, 1).items()]
@@ -155,23 +154,6 @@ def test_runs_share_what_the_facts_say(
         ]
         assert len(lines) == (words is not None), lines
         assert all(line.startswith(words or "") for line in lines), lines
-
-
-def test_an_engine_that_warns_in_one_environment_only_is_not_the_same() -> None:
-    said = Warned("autotuning failed", measured=False)
-    text = "autotuning failed absent (native) and given (container)"
-    for version, warned, is_found in (
-        ("1.0", [(), (said,)], True),
-        ("1.0", [(said,), (said,)], False),
-        (None, [(), (said,)], False),  # a client's log tells nothing of the engine
-    ):
-        runs = [a_run(), a_run(environment="container", minute=2)]
-        view = a_view(*runs)
-        for run, warnings in zip(runs, warned, strict=True):
-            view.evidence.answers[run.run_id] = answered(  # type: ignore[attr-defined]
-                observed=Observed(engine_version=version), warnings=warnings
-            )
-        assert [text in line for line in told(UNEQUAL, view)] == [True] * is_found
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,6 @@ from sparkpub.review.checks.sensors import Samples
 from tests.building import a_record
 from tests.review.checks.in_memory import a_run, a_view, told
 
-LOG = Path(__file__).parents[2] / "data/logs/llama-bench/b11434-h200.log"
-"""Real: the first of five repetitions of the prompt ran at 18,243 tok/s, the others at 25,739 to 25,877."""
-
 
 def examined(folder: Path, files: dict[str, bytes], **fields: Any) -> Examined:
     """What is read of a run with these files, by role."""
@@ -72,40 +69,11 @@ def test_samples_are_numbers(tmp_path: Path) -> None:
     assert reasons == pytest.approx([0x20, 0x8, 0x4, np.nan], nan_ok=True)
 
 
-def test_a_changed_file_is_summed_and_not_read_again(tmp_path: Path) -> None:
-    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    files, generate = {"log": b"abc"}, asked("generate")
-    for path, said, requested, lies, is_read in (
-        ("log.txt", digest, generate, (3, digest), True),  # FIPS 180-2, appendix B.1
-        ("log.txt", "0" * 64, generate, (3, digest), False),
-        ("gone.txt", digest, generate, (None, None), False),
-        ("log.txt", digest, asked("own"), (3, digest), False),
-    ):
-        stored = examined(tmp_path, files).stored
-        item = Evidence(role="log", path=path, sha256=said, bytes=3)
-        record = a_record(evidence=(item,), requested=requested)
-        found = EvidenceReader().of(Stored(record, stored.path))
-        assert (found.sums[path], found.answer is not None) == (lies, is_read)
-
-
 def answered(folder: Path, kind: str, /, log: bytes = b"x", **options: Any) -> Reread:
     """What the review reads again of a run whose tool was asked for these options, and left this log."""
     answer = examined(folder, {"log": log}, requested=asked(kind, **options)).answer
     assert answer is not None
     return answer
-
-
-@pytest.mark.parametrize(
-    ("options", "slowest"),
-    # A repetition of warm-up is not among them.
-    [({"warmup": 0}, 25.8 / 18.2), ({"warmup": 1, "repetitions": 4}, 1.0)],
-)
-def test_a_first_repetition_that_stands_apart_is_in_sight(
-    tmp_path: Path, options: dict[str, int], slowest: float
-) -> None:
-    times = answered(tmp_path, "llama-bench", LOG.read_bytes(), **options).series
-    assert len(times) == 5 - options["warmup"]
-    assert max(times) / min(times) == pytest.approx(slowest, rel=0.02)
 
 
 def test_warnings_are_known_by_level_and_by_when_they_came(tmp_path: Path) -> None:

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.store import COLLECTORS_FOLDERS
-from sparkpub.review import changes
 from sparkpub.review.checks import Finding, review
 from sparkpub.review.dataset import load
 from tests.review.test_changes import a_folder
@@ -72,28 +70,3 @@ def test_links_and_what_git_obeys_are_errors_and_everything_else_is_one_note(
         ("error", "private", ["private"]),
     ]
     assert {f"c/left/{name}" for name in files} <= {*note[2]}
-
-
-def test_no_contribution_answers_for_its_own_files(tmp_path: Path) -> None:
-    """`campaign.json` comes with what it would excuse."""
-    answer = Acknowledgement(check="foreign-file", reason="We need this one.")
-    folder = a_folder(tmp_path / "data", acknowledged=(answer,))
-    (folder / "link").symlink_to("/")
-    reviewed = review(load(tmp_path / "data"))
-    errors = [item.check for item in reviewed.unacknowledged("error")]
-    assert errors == ["foreign-file"]
-
-
-def test_a_file_that_a_contribution_adds_beside_campaigns_is_told(
-    tmp_path: Path, data: Path
-) -> None:
-    """Files of campaigns that are the same on both sides are nobody's change."""
-    base = tmp_path / "base"
-    a_folder(base)
-    for folder in (base, data):
-        (folder / "c" / "old.txt").write_text("x\n")
-    assert changes.changes(base, data)["findings"] == []
-    (data / ".gitattributes").write_text("* filter=x\n")
-    found = changes.changes(base, data)
-    assert [one["check"] for one in found["findings"]] == ["foreign-file"]
-    assert found["campaigns"] == []

@@ -1,9 +1,7 @@
 """The review as a whole: which findings a campaign has and no others, what people answer to them, and the commands."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,7 +15,6 @@ from sparkpub.review.checks.quarantine import meant
 from sparkpub.review.dataset import load
 from tests.review.checks import faults
 from tests.review.checks.clean import Run, clean_runs, write
-from tests.review.checks.in_memory import a_run, a_view
 
 
 def reviewed(data: Path) -> Review:
@@ -63,40 +60,6 @@ def test_a_campaign_with_known_faults_has_exactly_these_findings(
 # -- campaigns that differ from the clean one in one thing -------------------------------------------------------
 
 
-def retried(runs: list[Run]) -> None:
-    faults.twice(runs)
-    runs[-1].tok_s = faults.cell(runs)[3].tok_s
-    faults.cell(runs)[3].status = "failed"
-
-
-def repeated(runs: list[Run]) -> None:
-    faults.twice(runs)
-    runs[-1].fields = {"repeat_of": faults.cell(runs)[3].run_id}
-
-
-CASES: list[tuple[Callable[[list[Run]], Any], list[str]]] = [
-    (retried, ["did not succeed, and another attempt did: failed: killed by signal 9"]),
-    (repeated, []),
-]
-
-
-@pytest.mark.parametrize(("plant", "told"), CASES)
-def test_one_cause_is_told_once_and_nothing_else(
-    tmp_path: Path, plant: Callable[[list[Run]], Any], told: list[str]
-) -> None:
-    runs = clean_runs(seed=7)
-    plant(runs)
-    write(tmp_path, runs)
-    found = [
-        f"{item.check}: {item.message}"
-        for item in reviewed(tmp_path).findings
-        if "began before runs that the plan puts earlier" not in item.message
-    ]
-    assert len(found) == len(told), found
-    for line, words in zip(found, told, strict=True):
-        assert words in line
-
-
 def test_a_campaign_of_which_nothing_ran_yet_is_reviewed(tmp_path: Path) -> None:
     write(tmp_path, [], iterations=1)
     assert [finding.check for finding in reviewed(tmp_path).findings] == [
@@ -127,28 +90,6 @@ def test_nobody_is_told_to_measure_what_others_published(published_data: Path) -
     remedies = [finding.remedy for finding in reviewed(published_data).findings]
     assert "Keep the log of the tool" in " ".join(remedies)
     assert "easure" not in " ".join(remedies)
-
-
-# -- how it is told ----------------------------------------------------------------------------------------------
-
-
-def test_a_finding_on_several_runs_names_the_smallest_thing_that_holds_them() -> None:
-    native = [a_run(iteration=number) for number in (1, 2, 3)]
-    other = a_run(environment="container", minute=9)
-    view = a_view(*native, other)
-    both = ("m/native/w", "m/container/w")
-    for runs, words, cells in (
-        (native[:1], "Iteration 1 of m/native/w was hot.", both[:1]),
-        (native[:2], "2 runs of m/native/w was hot.", both[:1]),
-        ([native[0], other], "2 runs of m/native/w and m/container/w was hot.", both),
-        ([*native, other], "All 4 runs of the campaign was hot.", ()),
-    ):
-        (found,) = view.tell("drift", "info", "was hot", [(each, "") for each in runs])
-        ids = tuple(run.run_id for run in runs)
-        assert (found.message, found.runs, tuple(found.cells)) == (words, ids, cells)
-    assert found.where == "c"
-    assert view.finding("claim", "info", "x.", file="a.md", line=3).where == "a.md:3"
-    assert list(view.tell("drift", "info", "was hot", [])) == []
 
 
 # -- what people answer ------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Gpu, Machine, Observed
+from sparkpub.record.record import Observed
 from sparkpub.review.checks import CHECKS, conditions, rules, sensors
 from sparkpub.review.checks.rules import (
     CALLED,
@@ -17,9 +17,7 @@ from sparkpub.review.checks.rules import (
     FiguresOfRuns,
     Rule,
     broken,
-    memory_gib,
 )
-from tests.review.checks.in_memory import a_run
 
 
 def test_every_name_of_a_rule_is_given_by_something() -> None:
@@ -63,19 +61,3 @@ def test_a_share_and_an_amount_are_allowed() -> None:
     assert not list(broken(Rule("one == two", share="0.1"), figures))
     assert not list(broken(Rule("one == two", share="0.05", off="5.5"), figures))
     assert list(broken(Rule("one == two", share="0.05", off="5.4"), figures))
-
-
-def test_the_memory_of_a_gpu_is_known_from_the_run_then_from_the_machine() -> None:
-    gpus = tuple(Gpu(name="a", memory_total_gib=gib) for gib in (80.0, 40.0, None))
-    two = Machine(memory_total_gib=200.0, gpus=gpus)
-    one = two.model_copy(update={"unified_memory": True})
-    assert memory_gib(a_run(machine=two).record) == 120.0
-    assert memory_gib(a_run(machine=one).record) == 200.0
-    assert (
-        memory_gib(a_run(machine=two, observed=Observed(device="cpu")).record) == 200.0
-    )
-    assert (
-        memory_gib(a_run(machine=one, observed=Observed(device_total_gib=79.0)).record)
-        == 79.0
-    )
-    assert memory_gib(a_run(machine=Machine(memory_total_gib=9.0)).record) is None

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparkpub.record.campaign import Acknowledgement
-from sparkpub.record.record import Machine, Plan
+from sparkpub.record.record import Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS
-from sparkpub.review.checks.acknowledging import covers
 from sparkpub.review.checks.spread import (
     drifts,
     high_variation,
@@ -64,13 +62,6 @@ def test_four_runs_are_enough(n: int, is_found: bool) -> None:
     assert len(list(small_sample(sides(values)))) == is_found
 
 
-def test_many_outliers_of_a_cell_are_told_together_under_either_name() -> None:
-    """Two of 24 runs lie beyond three standard deviations: 8 %, of which the methodology allows 5."""
-    (found,) = outlier(sides([99.5, 100.5] * 11 + [106.0, 106.0]))
-    assert found.message.startswith("2 runs of m/native/w stood apart from")
-    assert covers(Acknowledgement(check="too-many-outliers", reason="known"), found)
-
-
 @pytest.mark.parametrize(("asked", "is_found"), [({}, True), ({"url": "x"}, False)])
 def test_the_memory_of_a_server_that_was_there_before_is_no_result_of_a_run(
     asked: dict[str, Any], is_found: bool
@@ -87,25 +78,6 @@ def test_the_memory_of_a_server_that_was_there_before_is_no_result_of_a_run(
     view = a_view(*runs)
     found = [line for check in (outlier, drifts) for line in told(check, view)]
     assert bool(found) is is_found
-
-
-def test_first_runs_that_stand_out_in_every_cell_are_a_cold_start() -> None:
-    draw = np.random.default_rng(5)
-    runs = []
-    for iteration in range(1, 11):
-        for place, (model, side) in enumerate(product("ab", ("native", "container"))):
-            value = 50 + draw.normal(0, 0.05) + 5 * (iteration == 1)
-            given = {"model": model, "environment": side, "iteration": iteration}
-            minute = 4 * iteration + place
-            runs.append(a_run({"peak_memory_gib": value}, minute=minute, **given))
-    view = a_view(*runs)
-    assert list(outlier(view)) == [], "one cause is told once"
-    (everywhere,) = [item for item in drifts(view) if "first run" in item.message]
-    assert "The first run of 4 cells of all environments has" in everywhere.message
-    assert {*everywhere.runs} == {run.run_id for run in runs[:4]}
-    # All four first runs are the largest of ten, or all are the smallest: 2 of 10^4, once over all cells; each
-    # environment's alone have 2 of 10^2.
-    assert everywhere.evidence["p_adjusted"] == pytest.approx(3 * 2e-4)
 
 
 # -- the order of runs -------------------------------------------------------------------------------------------
@@ -166,24 +138,6 @@ def test_the_verdict_and_the_check_agree_on_whether_environments_alternated(
     assert is_error(runs) is is_blocked
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "is_blocked"),
-    [
-        ("ABBAABBA", "BAABBAAB", False),
-        ("ABBAABBA", "AAAABBBB", True),
-    ],
-)
-def test_with_several_machines_the_order_on_each_of_them_counts(
-    first: str, second: str, is_blocked: bool
-) -> None:
-    runs = [
-        *in_turn(first, "interleaved", machine=Machine(id="a")),
-        *in_turn(second, "interleaved", done=20, machine=Machine(id="b")),
-    ]
-    assert (verdict(runs) == "confounded") is is_blocked
-    assert is_error(runs) is is_blocked
-
-
 def placed(position: int, minute: int, attempt: int = 1, **fields: Any) -> Stored:
     plan = Plan(position=position, order="interleaved", attempt=attempt)
     return a_run(iteration=position + 1, minute=minute, plan=plan, **fields)
@@ -237,9 +191,3 @@ def measured(figure: Figure, iterations: int = 10, models: str = "abc") -> View:
 def test_a_line_is_one_measurement(figure: Figure, is_found: bool) -> None:
     found = [(pair.x, pair.y) for pair in restated(measured(figure))]
     assert found == [("peak_memory_gib", "kv_cache_gib")] * is_found
-
-
-@pytest.mark.parametrize(("runs", "is_found"), [(7, False), (8, True)])
-def test_fewer_than_eight_runs_show_nothing(runs: int, is_found: bool) -> None:
-    view = measured(lambda peak, _: 3 * peak + 7, runs, models="a")
-    assert bool(restated(view)) is is_found

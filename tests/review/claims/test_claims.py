@@ -244,16 +244,6 @@ def test_values_are_shown_with_their_unit_and_counts_without_digits() -> None:
     assert runs.text == "Records, failed ones included: 20."
 
 
-@pytest.mark.parametrize(
-    "expect", [{"published": {"m/native": 5}}, {"holds": "min > 1"}]
-)
-def test_a_metric_that_nobody_measured_is_undecided(expect: dict[str, Any]) -> None:
-    fields = of_cells(metric="gpu_clock_sm_mean_mhz", expect=expect)
-    found = verdict_on(a_dataset(BOTH), **fields)
-    assert found.verdict == "undecided"
-    assert "not available" in found.text
-
-
 def test_a_workload_without_the_metric_is_no_unit() -> None:
     """Only workload `w` has the metric; a run of another workload must not make the claim undecided."""
     data = a_dataset(BOTH)
@@ -271,17 +261,6 @@ def test_excluded_runs_count_only_when_asked() -> None:
         expect = {"holds": f"runs = {runs}"}
         found = verdict_on(review.dataset, review, include=include, expect=expect)
         assert found.verdict == "supported"
-
-
-def test_text_and_json_carry_the_verdict_and_where_to_reread() -> None:
-    found = verdict_on(a_dataset(BOTH), expect={"holds": "runs = 60"})
-    text = ledger.as_text([found], lambda name: [f"posts/{name}.md:3"])
-    assert "CHANGED: recorded as supported; reread posts/it.md:3" in text
-    assert text.endswith("1 refuted")
-    document = found.document()
-    assert (document["verdict"], document["recorded"]) == ("refuted", "supported")
-    assert document["says"] == found.says
-    assert document["evidence"]["units"][0]["value"] == 20
 
 
 @pytest.mark.parametrize(

@@ -33,18 +33,6 @@ def test_a_claim_on_several_machines_is_about_machines_like_these() -> None:
     assert unit["n"] == (8, 8)
 
 
-def test_one_machine_supports_no_claim_about_the_world() -> None:
-    one = a_fleet({"a": ONE})
-    found = asked(one, expect={"direction": "higher"})
-    assert found.verdict == "undecided"
-    assert "in these runs, of one machine on one day" in found.text
-    of_these = asked(one, expect={"direction": "higher"}, about="data")
-    assert of_these.verdict == "supported"
-    assert "one machine" not in of_these.text
-    # One counterexample is enough.
-    assert asked(one, expect={"direction": "lower"}).verdict == "refuted"
-
-
 def repeated(one: CampaignData, two: CampaignData) -> Verdict:
     return verdict_on(
         a_dataset(one, two),

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from sparkpub.review.claims.claim import Claim
 from tests.review.claims.campaigns import Cells, a_dataset, verdict_on
 
 CELLS: Cells = {
@@ -95,23 +94,3 @@ def test_it_says_of_which_runs() -> None:
     assert some.says == f"{mean} (w), natively on the machine of c."
     everything = verdict_on(data, include="all", **fields)
     assert everything.says == f"{mean}, on the machine of c (all recorded runs)."
-
-
-def test_no_author_can_say_the_opposite() -> None:
-    """Published once: a sentence about far more time beside a measured 0.0 %. It is refused, and says what to write."""
-    with pytest.raises(
-        ValueError, match="remove says:, and put words of your own into note"
-    ):
-        Claim.model_validate(
-            {
-                "id": "vllm-tpot",
-                "says": "vLLM takes far longer per output token in a container.",
-                "source": {"document": "a post"},
-                "about": "data",
-                "campaign": "c",
-                "metric": "tpot_p50_ms",
-                "compare": "container / native",
-                "expect": {"equivalent_within_percent": 1},
-                "recorded": "supported",
-            }
-        )

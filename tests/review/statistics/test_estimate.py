@@ -16,7 +16,6 @@ from statsmodels.tsa.stattools import acf
 from sparkpub.review.statistics.bootstrap import bootstrap
 from sparkpub.review.statistics.estimate import (
     Estimate,
-    autocorrelation,
     effective_n,
     holm,
     mean_of,
@@ -100,32 +99,6 @@ def test_effective_n_is_corrected_for_the_bias_of_r1_and_counts_no_more_than_n()
     assert [effective_n(values) for values in ([60.0] * 10, [1.0, 2.0])] == [10, 2]
 
 
-def test_digits_that_arithmetic_leaves_are_no_spread() -> None:
-    """Trusted is a spread above (1e-9 × 2e9)² = 4: 2 × 1.6² is, 2 × 1.2² is not."""
-    for apart_by, is_known in ((1.6, True), (1.2, False), (0.0, False)):
-        values = [2e9, 2e9 + apart_by, 2e9, 2e9 - apart_by]
-        assert bool(np.isfinite(autocorrelation(values))) is is_known
-    assert np.isnan(autocorrelation([1.0, 2.0]))
-
-
-def test_too_few_values_have_no_interval() -> None:
-    """Fives of one level each are worth 1.5: Student's t has no quantile with half a degree of freedom."""
-    levels = [
-        100.01,
-        99.74,
-        99.74,
-        99.55,
-        99.94,
-        100.11,
-        100.55,
-        100.58,
-        100.68,
-        100.58,
-    ]
-    for values in ([1.0, 2.0, 4.0], levels):
-        assert math.isnan(described(values)["ci95_low"])
-
-
 def test_readings_are_no_surer_than_their_rounding() -> None:
     """Ten readings of 60 °C: standard uncertainty 1/√12 °C (JCGM 100:2008, F.2.2.1), which averaging leaves alone."""
     found, half = described([60.0] * 10), 2.2622 / math.sqrt(12)
@@ -161,13 +134,6 @@ def test_the_bootstrap_is_students_t_of_resamples(n: int) -> None:
     found = [column[0] for column in bootstrap(values[np.newaxis]).values()]
     expected = values.mean() - low * width, values.mean() - high * width
     assert found == pytest.approx(expected, abs=0.35 * width)
-
-
-def test_the_bootstrap_of_equal_or_few_values() -> None:
-    """Equal ones have half a step of rounding to either side."""
-    for values, half in (([60.0] * 10, 0.5), ([1.0, 2.0, 4.0], math.nan)):
-        found = [column[0] for column in bootstrap(np.array([values])).values()]
-        assert found == pytest.approx((60 - half, 60 + half), nan_ok=True)
 
 
 # -- two means -----------------------------------------------------------------------------------------------------
@@ -272,17 +238,6 @@ def test_machines_are_combined_as_in_statsmodels(effects: list[Estimate]) -> Non
     else:
         expected = model.mean_effect_fe, model.sd_eff_w_fe
     assert (found.value, found.error) == pytest.approx(expected, rel=1e-6)
-
-
-def test_three_machines_predict_the_fourth_and_two_do_not_the_third() -> None:
-    """Higgins et al. (2009): the mean ± t on k - 2 degrees of freedom × √(τ² + error²)."""
-    found = spread([Estimate(value, 0.1) for value in (1.0, 2.0, 3.0)])
-    tau2 = 1.0 - 0.01  # the variance of 1, 2 and 3, less that of a machine
-    half = stats.t.ppf(0.975, 1) * math.sqrt(tau2 + 1.0 / 3)
-    ends = found["prediction95_low"], found["prediction95_high"]
-    assert ends == pytest.approx((2 - half, 2 + half))
-    pair = spread([Estimate(-1.0, 0.05), Estimate(0.0, 0.05)])
-    assert math.isnan(pair["prediction95_low"])
 
 
 # -- the rule ------------------------------------------------------------------------------------------------------

@@ -48,11 +48,6 @@ def test_slope_and_p_are_scipys(kind: str, n: int) -> None:
         assert p_value == pytest.approx(expected.pvalue, rel=1e-12)
 
 
-def test_constant_runs_have_no_trend_and_two_say_nothing() -> None:
-    assert trend([60.0] * 8) == (0.0, 1.0, 1.0)
-    assert np.isnan(trend([1.0, 2.0])).all()
-
-
 def test_runs_that_swing_are_not_taken_as_extra_evidence() -> None:
     """A wave around a line: pymannkendall's factor is 0.67 here, and its p four hundred times smaller."""
     values = [1.3, 1.3, 2.1, 2.7, 4.9, 5.3, 5.3, 5.1, 4.4, 4.1, 3.2, 3.9]

@@ -1,21 +1,14 @@
 """What a campaign shows: families, pairs, repeats, criteria, and their forms on the way out."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import UsageError
-from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Origin
 from sparkpub.review import told
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
-from sparkpub.review.reviewed import ReviewedCampaign
-from sparkpub.review.tables.cells import family_of
 from sparkpub.review.tables.column import rows
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
 
@@ -61,33 +54,6 @@ def test_environments_are_compared_with_the_baseline_and_primary_tests_corrected
     assert temperature.p_adjusted == temperature.p_value
 
 
-def a_reviewed_campaign(present: Sequence[str] = ()) -> ReviewedCampaign:
-    """A campaign that records these metrics."""
-    values = {name: [1.0] for name in present or ["weights_gib"]}
-    return ReviewedCampaign(a_campaign("c", {("m", "native"): values}, matrix=False))
-
-
-@pytest.mark.parametrize(
-    ("name", "present", "family"),
-    [
-        (TPUT, [], "primary"),
-        ("request_throughput_req_s", [TPUT], "secondary"),
-        ("request_throughput_req_s", [], "primary"),
-        ("ttft_p50_ms", [], "primary"),
-        ("ttft_p99_ms", [], "primary"),
-        ("ttft_mean_ms", [], "secondary"),
-        ("kv_bytes_per_token", [], "secondary"),
-        ("gpu_power_mean_watt", [], "secondary"),
-        ("gpu_energy_joule", [], "primary"),
-        ("gpu_memory_peak_gib", [], "primary"),
-    ],
-)
-def test_which_metrics_are_tests_of_the_study(
-    name: str, present: list[str], family: str
-) -> None:
-    assert family_of(METRICS[name], a_reviewed_campaign(present)) == family
-
-
 def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     """Peak memory alone is named: throughput, primary by default, is exploratory, and corrected within that family."""
     data = a_campaign("c", CELLS)
@@ -104,36 +70,6 @@ def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     smallest = min(secondary, key=lambda row: row.p_value or 1)
     assert (len(secondary), smallest.metric) == (3, TPUT)
     assert smallest.p_adjusted == pytest.approx(3 * smallest.p_value)
-
-
-@pytest.mark.parametrize(
-    ("imported", "matrix", "declared"),
-    [(False, True, True), (True, True, False), (False, False, False)],
-)
-def test_a_margin_chosen_after_the_runs_is_called_so(
-    imported: bool, matrix: bool, declared: bool
-) -> None:
-    """The collector stores the matrix before the first run; for published runs somebody wrote it after them."""
-    cells = {
-        ("m", "native"): {TPUT: noise(1, 100)},
-        ("m", "container"): {TPUT: noise(2, 100)},
-    }
-    origin = {"origin": Origin(title="a table")} if imported else {}
-    (row,) = unreviewed(
-        a_dataset(a_campaign("c", cells, matrix=matrix, **origin))
-    ).comparison_rows
-    assert row.margin_declared is declared
-
-
-def test_without_a_matrix_native_comes_before_container() -> None:
-    for names, baseline in (
-        (("container", "native"), "native"),
-        (("b", "a"), "b"),
-    ):
-        cells: Cells = {("m", name): {TPUT: [1.0]} for name in names}
-        assert a_campaign("c", cells, matrix=False).baseline == baseline
-    empty = CampaignData(Campaign(campaign="c", title="c"), Path(), ())
-    assert empty.baseline == ""
 
 
 def repeated(change: float, *, specification: str | None = None) -> Results:
@@ -235,17 +171,3 @@ def test_few_runs_pass_through_every_form(n: int) -> None:
     assert {row.verdict for row in found.comparison_rows} <= {"undecided"}
     for form in ("text", "markdown", "csv", "json"):
         assert told.render(found, form).endswith("\n")  # type: ignore[arg-type]
-
-
-def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> (
-    None
-):
-    data = a_dataset(a_campaign("c", CELLS))
-    text = told.render(unreviewed(data, {"c-native_m_w_01": "hot"}), "markdown")
-    (line,) = [
-        line
-        for line in text.splitlines()
-        if line.startswith("| c | m | vm | w | output_throughput_tok_s | tok/s | 6 |")
-    ]
-    assert line.count("*") == 2
-    assert "- c-native_m_w_01: hot" in text

@@ -46,26 +46,6 @@ def results() -> Results:
     return unreviewed(a_dataset(a_campaign("c", SIZES)))
 
 
-def test_cells_of_any_size_are_described_each_by_its_own_values(
-    results: Results,
-) -> None:
-    rows = results.cells
-    assert list(rows) == list(cells.COLUMNS)
-    for (model, environment), metrics in SIZES.items():
-        for metric, values in metrics.items():
-            row = one(rows, model=model, environment=environment, metric=metric)
-            assert (row["n"], len(row["runs"])) == (len(values), len(values))
-            figures = row["mean"], row["min"], row["p50"], row["sd_population"]
-            expected = np.mean(values), min(values), np.median(values), np.std(values)
-            assert figures == pytest.approx(expected)
-            assert np.isnan(row["ci95_low"]) == (len(values) < 4)
-            assert np.isnan(row["ci95_bootstrap_low"]) == (len(values) < 4)
-    assert len(rows) == sum(map(len, SIZES.values()))
-    hot = one(rows, metric=TEMPERATURE)
-    assert np.isnan(hot["cv_percent"])
-    assert hot["sd"] > 0
-
-
 def test_a_server_of_two_runs_counts_once_in_cells_comparisons_and_questions() -> None:
     """Each server serves the last run of a round and the first of the next: six natively, five in the container."""
     values = {
