@@ -124,11 +124,6 @@ def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
 )
 @click.option("--out", type=FOLDER, required=True, help="Folder to write.")
 @SOURCES
-@click.option(
-    "--templates",
-    type=click.Path(path_type=Path, exists=True),
-    help="Folder of your own page templates.",
-)
 @click.option("--name", default="sparkpub", help="Name of the site.")
 @click.option(
     "--url",

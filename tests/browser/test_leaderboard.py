@@ -10,8 +10,7 @@ import pytest
 from sparkpub.record.record import Machine
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
-from sparkpub.site.pages import leaderboard_page, measure_page, model_page
-from sparkpub.site.pages.templating import Templates
+from sparkpub.site.pages import leaderboard_page, measure_page, model_page, templating
 from tests.browser.conftest import Host, served
 from tests.leaderboards import LOAD, runs_of
 from tests.site.test_front_page import published
@@ -51,14 +50,13 @@ def pages() -> dict[str, bytes]:
         "tiny", [100.0], model_id="tiny-llama", load={**LOAD, "concurrency": 4}
     )
     publication = published(*records)
-    templates = Templates()
     model = model_page.models(publication)[0]
     made = {
-        "index.html": templates.page(
+        "index.html": templating.page(
             "leaderboard", **leaderboard_page.context(publication)
         ),
-        "measure.html": templates.page("measure", figures=measure_page.FIGURES),
-        "model.html": templates.page(
+        "measure.html": templating.page("measure", figures=measure_page.FIGURES),
+        "model.html": templating.page(
             "model", model=model_page.context(publication, model, "", "")
         ),
     }

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import markdown
@@ -17,7 +16,6 @@ from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import to_json
 from sparkpub.review.checks import CHECKS
-from sparkpub.review.dataset import load
 from sparkpub.site.content import SITE_CARD, SiteOptions, placeholders
 from tests.site.conftest import Built, Tree, run_of, tree_of, whole, write_run
 
@@ -36,7 +34,7 @@ def test_every_kind_of_page_is_there(built: Built) -> None:
         "models/m.md",
         "measure/index.md",
         "data/speeds.json",
-        "campaigns/c/badge.json",
+        "badge.json",
         "runs/index.md",
         f"runs/{RUN}.md",
         "review/index.md",
@@ -274,32 +272,6 @@ def test_a_long_table_leaves_csv_out(
     short = tree_of(data, options)
     assert "data/runs.csv" not in short
     assert short["data/runs.parquet"] == tree["data/runs.parquet"]
-
-
-def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -> None:
-    """The files of a failed run are committed; those of another run are not, so the site has them."""
-    stored = load(data).by_id[FAILED]
-    names = [stored.path.name, *(item.path for item in stored.record.evidence)]
-    assert len(names) == 2
-    there = replace(
-        options,
-        evidence_on_site=False,
-        repo_url="https://example.org/repo",
-        repository=data.parent,
-        commits={f"data/c/{name}": "0" * 40 for name in names},
-    )
-    tree = tree_of(data, there)
-    blob = "https://example.org/repo/blob/" + "0" * 40
-    text = page_of(tree, FAILED)
-    for name in names:
-        assert f'href="{blob}/data/c/{name}"' in text
-        assert not [uri for uri in tree if name in uri]
-    assert "missing" not in text
-    assert "<pre>1 one\n" in text
-    other = load(data).by_id[RUN]
-    assert f"evidence/c/{other.path.name}" in tree
-    with pytest.raises(SiteError, match="repo_url"):
-        tree_of(data, replace(there, repo_url=None))
 
 
 def test_same_bytes_from_two_folders_two_hash_seeds_and_any_number_of_processors(

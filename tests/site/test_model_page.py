@@ -15,8 +15,7 @@ from sparkpub.site.figures import speeds
 from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.shapes import Row
-from sparkpub.site.pages import model_page
-from sparkpub.site.pages.templating import Templates
+from sparkpub.site.pages import model_page, templating
 from tests.leaderboards import LOAD, a_finding, runs_of
 from tests.site.test_front_page import BF16, FP8, ONE, published, text
 
@@ -26,7 +25,7 @@ def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
     publication = published(*records, findings=findings)
     (model,) = model_page.models(publication)
     found = model_page.context(publication, model, "", "")
-    content = Templates().page("model", model=found)
+    content = templating.page("model", model=found)
     return content.whole(model.uri)
 
 

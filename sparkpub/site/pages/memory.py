@@ -114,6 +114,9 @@ def _largest(runs: list[Parts]) -> str:
 SCALED = {"NVFP4": 4.5, "MXFP4": 4.25}
 """Bits of a parameter in formats that scale blocks of 16 and 32 of them by a number of 8 bits."""
 
+FEWEST_BITS = 4
+"""Of formats with fewer the name tells no size: IQ1_M takes nearly two bits for each parameter."""
+
 
 class Fit(NamedTuple):
     """What a recipe takes of the memory. Weights that no run, checkpoint or catalogue states are the parameters in the
@@ -161,7 +164,7 @@ def _fit(speed: Speed) -> Fit | None:
     # Of a name that says how many parameters work at once, the others are not known.
     named = stated_sizes(speed.model.name).get("")
     bits = SCALED.get(speed.weights, speed.bits)
-    if bits is None or named is None:
+    if bits is None or bits < FEWEST_BITS or named is None:
         return None
     return Fit(speed, named * bits / 8 / 2**30, False, kv)
 
@@ -176,6 +179,8 @@ def of_machine(publication: Publication, name: str) -> float | None:
         if not machine.unified_memory and any(own):
             return sum(own)
         if machine.memory_total_gib and (machine.unified_memory or not machine.gpus):
-            return machine.memory_total_gib
-    known = next((machine_of(speed.records[0]) for speed in speeds), None)
-    return None if known is None else known.memory_total_gib
+            return machine.memory_total_gib * (machine.count or 1)
+        known = machine_of(speed.records[0])
+        if known is not None and known.memory_total_gib:
+            return known.memory_total_gib * (machine.count or 1)
+    return None

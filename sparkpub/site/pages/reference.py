@@ -38,6 +38,7 @@ from sparkpub.review.names import Names
 from sparkpub.review.physics import bytes_per_step
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.vocabulary import STATISTICS
+from sparkpub.site.pages.downloads import TABLES
 
 SIMULATED = Path(__file__).parent / "simulated.md"
 """Size and power of the verdicts, as they were simulated."""
@@ -140,6 +141,16 @@ def _thresholds() -> str:
         f"- {name.lower().replace('_', ' ')}: {one:g}. {plain(one.reason)}"
         for name, one in THRESHOLDS.items()
     )
+
+
+def _columns() -> str:
+    """The columns of each published table, a line that opens."""
+    parts = []
+    for name, columns in TABLES.items():
+        rows = ((f"`{column}`", one.meaning) for column, one in columns.items())
+        summary = f"{name} ({counted(len(columns), 'column')})"
+        parts.append(folded(summary, table(("column", "meaning"), rows)))
+    return "\n\n".join(parts)
 
 
 def _telemetry() -> str:
@@ -257,6 +268,7 @@ def _simulated() -> Mapping[str, str]:
 
 _REFERENCES: Mapping[str, Callable[[], str]] = {
     "statistics": _statistics,
+    "columns": _columns,
     "checks": _checks,
     "thresholds": _thresholds,
     "telemetry": _telemetry,

@@ -18,7 +18,8 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.site.content import ROOT, SHELL, Page, placeholder, way_to_root
 from sparkpub.site.figures.telemetry import Trace
-from sparkpub.site.pages.templating import Templates, markdown_text
+from sparkpub.site.pages import templating
+from sparkpub.site.pages.templating import markdown_text
 from sparkpub.site.publication import (
     Publication,
     cell_label,
@@ -46,7 +47,6 @@ class Standing(NamedTuple):
 
 def page(
     publication: Publication,
-    templates: Templates,
     campaign: CampaignData,
     index: int,
     chart: str,
@@ -61,7 +61,7 @@ def page(
     by_rank = grouped(record.metrics, lambda name: name in leading)
     of_cell = review.by_cell.get((campaign.name, "/".join(record.cell)), ())
     shared = [one for one in of_cell if not one.runs and one.severity != "info"]
-    text = templates.text(
+    text = templating.text(
         "run.html.j2",
         run=record,
         campaign=campaign,

@@ -7,21 +7,20 @@ from functools import partial
 from sparkpub.site.content import File, Page
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
-    badge,
     campaign_page,
+    downloads,
     findings,
     found_by,
     front_page,
     leaderboard_page,
     measure_page,
-    metadata,
     model_page,
     owners,
     preview_pictures,
     programs,
+    templating,
 )
 from sparkpub.site.pages.blog import Post
-from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
 MakePage = Callable[..., Page]
@@ -31,14 +30,13 @@ MakePage = Callable[..., Page]
 def pages(
     publication: Publication,
     library: Library,
-    templates: Templates,
     runs: programs.RunTable,
     posts: Sequence[Post] = (),
 ) -> Iterator[tuple[str, File]]:
     """(address, page) of every page. `posts` are in the order of their dates. Figures are asked from `library`, which
     notes what is shown."""
     page = partial(
-        templates.page,
+        templating.page,
         publication=publication,
         options=publication.options,
         dataset=publication.dataset,
@@ -97,26 +95,22 @@ def _leaderboard(page: MakePage, publication: Publication) -> Page:
 def _campaigns(
     page: MakePage, publication: Publication, library: Library
 ) -> Iterator[tuple[str, File]]:
-    """The list of campaigns, and of each its page and its badge."""
+    """The list of campaigns, and the page of each."""
     campaigns = publication.campaigns
     ordered = campaign_page.in_order(publication)
     cards = [campaign_page.card(publication, item) for item in ordered]
     yield "campaigns/index.md", page("campaigns", campaigns=cards)
     for campaign in campaigns:
         lead = campaign_page.context(publication, library, campaign)
-        answer = " ".join(lead["card"]["answers"])
         made = page(
             "campaign",
             lead=lead,
-            pandas=metadata.pandas_line(publication, campaign),
-            badge=badge.line(publication, campaign),
+            pandas=downloads.pandas_line(publication, campaign),
         )
-        data = metadata.linked_data(publication, campaign, answer)
-        seen = {"image": preview_pictures.card(campaign), "linked_data": data}
+        seen = {"image": preview_pictures.card(campaign)}
         words = found_by.of_campaign(publication, campaign)
         whole = replace(made, meta={**made.meta, **seen}, found_by=words)
         yield f"campaigns/{campaign.name}.md", whole
-        yield badge.address(campaign), badge.of_campaign(publication, campaign)
 
 
 def _models(
