@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect.git import Committer, Repository, own_commit
+from sparkpub.collect.git import Committer, Repository
 from sparkpub.collect.machine.processes import start_ticks
 from sparkpub.collect.progress import Progress
 from sparkpub.record import repository as repositories
@@ -304,6 +304,10 @@ def test_a_declaration_that_was_not_committed_is_caught_up_with(
     run(a_matrix(iterations=1), data, commit=True)
     assert status(repository) == OPERATORS
     assert "Declare campaign small" in commits(repository)
+    refuse()
+    run(a_matrix(iterations=2), data, commit=True, max_runs=0)
+    assert " M data/small/campaign.json\n" in status(repository)
+    hook.unlink()
     run(a_matrix(iterations=2), data, commit=True, max_runs=0)
     assert status(repository) == OPERATORS
     assert commits(repository)[0] == "Declare campaign small"
@@ -356,19 +360,3 @@ def test_under_sudo_files_and_commits_are_the_invoking_users(
         *(repository / ".git" / "objects").rglob("*"),
     ]
     assert {path.stat().st_uid for path in made} == {nobody}
-
-
-def test_our_own_commit_comes_from_git_else_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sparkpub.collect import git as module
-
-    commit, clean = own_commit()
-    assert commit is None or len(commit) == 40
-    assert clean in (True, False, None)
-    monkeypatch.setattr(
-        module, "__file__", str(tmp_path / "sparkpub" / "collect" / "git.py")
-    )
-    (tmp_path / "sparkpub" / "collect").mkdir(parents=True)
-    monkeypatch.setenv("SPARKPUB_COMMIT", "f" * 40)
-    assert own_commit() == ("f" * 40, None)

@@ -12,7 +12,6 @@ import yaml
 
 from sparkpub.collect import imports
 from sparkpub.collect.imports import import_results
-from sparkpub.collect.imports.facts import of_the_server
 from sparkpub.collect.imports.given import Given
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.campaign import Footnote
@@ -226,7 +225,7 @@ def other(tmp_path: Path) -> Path:
         "as": "granite-4-1-8b-bf16",
         "box": {"image": "lmsysorg/sglang:spark"},
     }
-    (folder / "metadata.json").write_text(json.dumps(notes))
+    (folder / "meta.json").write_text(json.dumps(notes))
     shutil.copy(GRANITE / "01-chat.md", folder / "deep/chat.md")
     (folder / "deep/cut.bak.json").write_text("{")
     return folder
@@ -282,9 +281,9 @@ def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
 
     second = tmp_path / "second"
     shutil.copytree(other, second)
-    notes = json.loads((second / "metadata.json").read_text())
+    notes = json.loads((second / "meta.json").read_text())
     notes["box"]["image"] += "-2"
-    (second / "metadata.json").write_text(json.dumps(notes))
+    (second / "meta.json").write_text(json.dumps(notes))
     assert imported(other) == {("container", 1)}
     both = {("container", 1), ("container-2", 1)}
     assert imported(second) == both
@@ -357,10 +356,3 @@ def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
         ("container-one", None, "dgx-spark"),
         ("container-two", 2, "dgx-spark"),
     }
-
-
-def test_how_a_client_cut_its_prompts_makes_no_other_build() -> None:
-    """Else the runs of two clients of one server would lie in two environments."""
-    cut = of_the_server({"max_num_seqs": "256", "tokenizer": "gpt2"})
-    assert cut == of_the_server({"max_num_seqs": "256"})
-    assert cut != of_the_server({"max_num_seqs": "8"})

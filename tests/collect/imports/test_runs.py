@@ -48,18 +48,6 @@ def test_a_compressed_report_has_its_compressed_log_where_that_can_be_read(
     assert record.workload == ("serve-in64-out16-c4-n12" if whole else "serve-c4-n12")
 
 
-def test_a_printed_table_is_not_of_a_report_whose_name_only_begins_alike(
-    folder: Path, tmp_path: Path
-) -> None:
-    shutil.copy(GRANITE / "08-sharegpt.md", folder / "c1.md")
-    shutil.copy(VLLM / "rate8.json", folder / "c16.json")
-    outcome, records = imported("vllm-bench", folder, tmp_path)
-    assert (len(records), outcome.skipped) == (2, [])
-    shutil.copy(GRANITE / "08-sharegpt.json", folder / "c1-0.json")
-    outcome, records = imported("vllm-bench", folder, tmp_path / "both")
-    assert (len(records), outcome.skipped) == (2, [])
-
-
 def test_loads_of_another_size_are_not_put_in_one_cell(
     folder: Path, tmp_path: Path
 ) -> None:
