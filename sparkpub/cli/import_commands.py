@@ -5,44 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from sparkpub.cli.group import cli
 from sparkpub.cli.options import DATA, JSON, PATH, declared_in, refuse_beside
 from sparkpub.cli.printing import finish, next_step, on_data, print_as
-
-
-class _Format(click.ParamType[str]):
-    """A format that can be imported. What reads them is loaded only where one is asked for."""
-
-    name = "format"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        """The format, if there is one of that name."""
-        if value not in self.known():
-            known = ", ".join(self.known())
-            self.fail(f"unknown format {value!r}; known formats: {known}", param, ctx)
-        return str(value)
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Those that begin like it."""
-        return [
-            CompletionItem(name) for name in self.known() if name.startswith(incomplete)
-        ]
-
-    def known(self) -> list[str]:
-        """Every format."""
-        from sparkpub.collect.imports import IMPORTERS
-
-        return sorted(IMPORTERS)
-
 
 _MACHINE_HELP = "Kind of machine, such as dgx-spark, if the results do not name it."
 _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image is named beside the results]"
@@ -58,16 +24,6 @@ _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image
 @click.option("--machine", help=_MACHINE_HELP)
 @click.option("--environment", help=_ENVIRONMENT_HELP)
 @click.option("--model", help="Key of the model, if the results do not name it.")
-@click.option(
-    "--workload",
-    help="Key of the workload. [default: made from the tool's options]",
-)
-@click.option(
-    "--format",
-    "kind",
-    type=_Format(),
-    help="Read only this format. [default: each file's own]",
-)
 @click.option(
     "--mapping",
     type=PATH,
@@ -103,7 +59,6 @@ def import_(
     again: bool,
     campaign: str | None,
     data: Path,
-    kind: str | None,
     matrix_file: Path | None,
     about_file: Path | None,
     as_json: bool,
@@ -135,7 +90,7 @@ def import_(
         say=partial(click.echo, err=True),
         **more,
     )
-    outcome = imports.import_results(kind, path, data, given, **how)
+    outcome = imports.import_results(path, data, given, **how)
     print_as(as_json, outcome.document, partial(outcome.lines, verbose=verbose))
     if not how["preview"]:
         next_step(f"sparkpub check{on_data(data)} && sparkpub serve")
