@@ -145,9 +145,7 @@ class Results:
     def criteria(self) -> pd.DataFrame:
         """A row per success criterion of the methodology and cell, or campaign."""
         campaigns = [reviewed.campaign for reviewed in self.campaigns.values()]
-        return criteria.criteria(
-            campaigns, self.cells, self.overall, self.repeats, self.against
-        )
+        return criteria.criteria(campaigns, self.cells, self.overall, self.repeats)
 
     def over(self, campaigns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The comparisons of all these campaigns as single machines measured them, in this order, and their

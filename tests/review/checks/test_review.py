@@ -8,10 +8,8 @@ from click.testing import CliRunner, Result
 
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement
-from sparkpub.record.errors import UsageError
 from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.checks import CHECKS, Review, review
-from sparkpub.review.checks.quarantine import meant
 from sparkpub.review.dataset import load
 from tests.review.checks import faults
 from tests.review.checks.clean import Run, clean_runs, write
@@ -182,18 +180,3 @@ def test_quarantine_takes_a_run_out_and_undo_puts_it_back(tmp_path: Path) -> Non
     assert found.findings == (), "a run that is out is not reviewed for its conditions"
     assert quarantine("--undo").exit_code == 0
     assert about.read_text() == before
-
-
-def test_a_run_is_named_as_a_person_finds_it(tmp_path: Path) -> None:
-    run = hot(tmp_path)
-    dataset = load(tmp_path)
-    (file,) = [item.path for item in dataset.runs if item.run_id == run.run_id]
-    page = f"https://x.example/campaigns/clean/runs/{run.run_id}/"
-    for name in (run.run_id, str(file), file.name, page, run.run_id[:-1]):
-        assert meant(dataset, name) == run.run_id
-    for name, words in (
-        ("clean-", r"runs begin with 'clean-'.*give one: clean-"),
-        ("", "give a run id as a record carries it"),
-    ):
-        with pytest.raises(UsageError, match=words):
-            meant(dataset, name)
