@@ -111,7 +111,7 @@ class Results:
     @cached_property
     def overall(self) -> pd.DataFrame:
         """The comparisons over all machines."""
-        return comparisons.over_all_machines(self.comparisons)
+        return self.comparisons[self.comparisons["machine"].isna()]
 
     @cached_property
     def repeats(self) -> pd.DataFrame:

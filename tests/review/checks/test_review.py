@@ -23,38 +23,6 @@ def check(data: Path, *options: str) -> Result:
     return CliRunner().invoke(cli, ["check", str(data), *options])
 
 
-def test_a_campaign_with_known_faults_has_exactly_these_findings(
-    tmp_path: Path,
-) -> None:
-    runs = clean_runs(seed=7)
-    native = faults.cell(runs)
-    native[3].columns = {"gpu_clock_sm_mhz": "611"}
-    native[5].tok_s *= 0.95
-    sparse = faults.cell(runs, "sparse", "container")
-    sparse[0].status = "timeout"
-    sparse[1].events = (faults.XID,)
-    faults.blocks(runs)
-    folder = write(tmp_path, runs)
-    log = folder / f"{native[7].run_id}.log"
-    log.write_bytes(log.read_bytes() + b"\n")
-    found = reviewed(tmp_path)
-    told = [(item.severity, item.check, item.run) for item in found.findings]
-    assert told == [
-        ("error", "checksum", native[7].run_id),
-        ("error", "order-confound", None),
-        ("warning", "exit-status", sparse[0].run_id),
-        ("warning", "unbalanced", None),
-        # Blocks of time called interleaved: every run but those of the last place began too early for its place.
-        ("warning", "order-confound", None),
-        ("warning", "outlier", native[5].run_id),  # by throughput, and by latency
-        ("warning", "slow-clock", native[3].run_id),
-        ("warning", "kernel-warning", sparse[1].run_id),
-    ]
-    assert set(found.excluded) == {native[7].run_id, sparse[0].run_id}
-    (void,) = [item for item in found.voiding("clean") if item.check != "checksum"]
-    assert void.cells == ("dense/native/w", "dense/container/w")
-
-
 # -- campaigns that differ from the clean one in one thing -------------------------------------------------------
 
 
