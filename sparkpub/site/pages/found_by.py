@@ -33,7 +33,7 @@ ALIKE = (
     ("version", "release", "upgrade"),
 )
 """Words of which readers type one and pages say another."""
-RANKS = "fastest best model, which model should I run, how many users, energy and cost of a token"
+RANKS = "fastest best model, which model should I run, how many users, cost of a token"
 BANDWIDTH = "memory bandwidth of one user, roofline, memory-bound"
 COST = "What does a million tokens cost?"
 MEASURE = (

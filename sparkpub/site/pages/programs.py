@@ -58,7 +58,7 @@ def explorer(
     if not found:
         return None
     metrics, rows = ranked(found.values()), table.rows
-    across, up = metrics[0], _beside(rows, metrics)
+    across, up = _first_two(rows, metrics)
     columns = _columns(rows, metrics)
     titles = {one.name: one.info.title for one in publication.campaigns}
     fields = {axis: _values(rows, axis, titles) for axis in FIELDS}
@@ -105,12 +105,20 @@ def _columns(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Sequence[Me
     return (common or known)[:COLUMNS]
 
 
-def _beside(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Metric:
-    """The first metric that half of the runs with the first of all have too, so that the first view is not empty."""
-    across, *others = known
-    having = Counter(name for row in rows if across.name in row for name in row)
-    common = [one for one in others if 2 * having[one.name] >= having[across.name]]
-    return (common or others or known)[0]
+def _first_two(
+    rows: Sequence[ProgramRow], known: Sequence[Metric]
+) -> tuple[Metric, Metric]:
+    """The first two metrics that half of the runs have, the second with the first, so that the first view is not
+    empty."""
+    across = _usual(rows, known)
+    both = [row for row in rows if across.name in row]
+    return across, _usual(both, [one for one in known if one != across] or known)
+
+
+def _usual(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Metric:
+    having = Counter(name for row in rows for name in row)
+    usual = [one for one in known if 2 * having[one.name] >= len(rows)]
+    return (usual or known)[0]
 
 
 def _runs(publication: Publication) -> Iterator[ProgramRow]:
