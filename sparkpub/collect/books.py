@@ -123,7 +123,7 @@ class Books:
         changed = declare(self.folder, self.shown)
         if changed is not None:
             self.progress.line(changed)
-        self.committer.catch_up(declared=changed is not None)
+        self.committer.catch_up()
 
     def states(self) -> Mapping[PlannedRun, coverage.State]:
         """The state of every planned run."""

@@ -3,9 +3,10 @@
 Commits and pushes leave the operator's index, work tree and branch as they were.
 """
 
+import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +74,11 @@ class Repository:
             for entry in said.split("\0")
             if entry[:2] in ("??", " A", "A ", "AM")
         }
+
+    def committed(self, path: Path) -> str:
+        """The text of a file in the last commit; empty where it has none."""
+        name = path.resolve().relative_to(self.root)
+        return self._ended("show", f"HEAD:{name}").stdout
 
     def branch(self) -> str:
         """The branch that commits go to. Raises GitError where HEAD is detached."""
@@ -163,6 +169,8 @@ class Committer:
         self._folder, self._push, self._progress = folder, push, progress
         self._waiting: list[tuple[Sequence[Path], str]] = []
         """Files that are to be committed together, and the message."""
+        self._unknown = False
+        """Whether git could not say what no commit has yet."""
         self._pushed = False
         """Whether the remote has everything. An earlier collection may have left commits that it could not push."""
         self._repository: Repository | None = None
@@ -184,25 +192,39 @@ class Committer:
                 f"git: branch {branch} has no upstream, so that nothing can be pushed"
             )
 
-    def catch_up(self, *, declared: bool) -> None:
-        """Commit what no commit has yet: campaign.json where it is new or was `declared` anew, and runs of earlier
-        collectors. What people edit in campaign.json is theirs to commit."""
+    def catch_up(self) -> None:
+        """Commit what no commit has yet: campaign.json, and runs of this collector or an earlier one."""
         if self._repository is None:
             return
+        self._waiting.clear()
         try:
             loose = self._repository.uncommitted(self._folder)
+            declared = self._declared_anew(self._repository, loose)
         except GitError as error:
+            self._unknown = True
             self._progress.line(f"git: {error}")
             return
-        campaign = self._folder / store.CAMPAIGN_FILE
-        if declared or campaign.resolve() in loose:
-            message = f"Declare campaign {self._folder.name}"
-            self._waiting.append(([campaign], message))
+        self._unknown = False
+        if declared:
+            paths = [self._folder / store.CAMPAIGN_FILE]
+            self._waiting.append((paths, f"Declare campaign {self._folder.name}"))
         for path in store.record_paths(self._folder):
             stored = store.read_record(path)
             if any(file.resolve() in loose for file in stored.files):
                 self._waiting.append((stored.files, _message(stored)))
         self._commit()
+
+    def _declared_anew(self, repository: Repository, loose: Collection[Path]) -> bool:
+        """Whether campaign.json is in no commit, or declares another matrix than the last one there. What people edit
+        in it besides is theirs to commit."""
+        path = self._folder / store.CAMPAIGN_FILE
+        if path.resolve() in loose:
+            return True
+        try:
+            known = json.loads(repository.committed(path))
+        except ValueError:
+            return False
+        return bool(known["matrix"] != store.read_json(path)["matrix"])
 
     def add_run(self, stored: Stored) -> None:
         """Commit a run, its record and its evidence, after whatever is still waiting."""
@@ -236,7 +258,12 @@ class Committer:
         pushed."""
         if self._repository is None:
             return None
-        self._commit()
+        if self._unknown:
+            self.catch_up()
+        else:
+            self._commit()
+        if self._unknown:
+            return "git does not say which runs are committed"
         if self._waiting:
             left = counted(len(self._waiting), "commit")
             return f"{left} could not be made (the next collect tries again)"

@@ -278,7 +278,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                         "location": f"{page.url}#{part.anchor}",
                         "title": html.escape(part.title),
                         "text": html.escape(part.text),
-                        "tags": html.escape(part.words).split(),
                     }
                     entries.append(entry | found)
         return context

@@ -298,6 +298,10 @@ def test_a_declaration_that_was_not_committed_is_caught_up_with(
     run(a_matrix(iterations=1), data, commit=True)
     assert status(repository) == OPERATORS
     assert "Declare campaign small" in commits(repository)
+    refuse()
+    run(a_matrix(iterations=2), data, commit=True, max_runs=0)
+    assert " M data/small/campaign.json\n" in status(repository)
+    hook.unlink()
     run(a_matrix(iterations=2), data, commit=True, max_runs=0)
     assert status(repository) == OPERATORS
     assert commits(repository)[0] == "Declare campaign small"
