@@ -148,7 +148,7 @@ class RootOptions(SharedGpus):
     rootfs: Annotated[str, Field(pattern=r"^(/.|<home>)")]
     """The folder that becomes `/`, for instance an unpacked container image."""
     binds: tuple[Bind, ...] = ()
-    """Host folders and files made visible inside: `/host:/inside[:ro]`."""
+    """Host folders made visible inside: `/host:/inside[:ro]`."""
 
 
 class ChrootOptions(RootOptions):
