@@ -65,7 +65,6 @@ def test_several_gpus_of_which_nothing_is_declared_are_refused(
     ("options", "indices"),
     [
         ({"gpus": "all"}, "all"),
-        ({"gpus": 2}, range(2)),
         ({"gpus": ["1", "3"]}, (1, 3)),
         ({"devices": ["nvidia.com/gpu=all"]}, "all"),
         ({"devices": ["/dev/nvidiactl", "/dev/nvidia2:/dev/nvidia0:rw"]}, (2,)),
