@@ -165,7 +165,7 @@ def comparison(campaign: StudiedCampaign) -> Figure:
                 "Difference": percent(row["value"]),
                 "Deciding interval": f"{percent(low)} to {percent(high)}",
                 "p of a difference, adjusted": "n/a" if p is None else f"{p:.2g}",
-                "Verdict": row["verdict"],
+                "Verdict": sentences.verdict_words(row["verdict"], margin),
             }
         )
     by_panel = rows.assign(tip=column(rows, told)).groupby("panel", sort=False)
@@ -175,7 +175,7 @@ def comparison(campaign: StudiedCampaign) -> Figure:
         chart=chart(shapes.forest, drawn, title=DIFFERENCE, band=margin),
         table=table_of(told),
         sample=_joined(
-            "Lines are the intervals that decide, at 90 % for equivalent and undecided, else at 95 %; the band is "
+            "Lines are the intervals that decide, at 90 % for equal and not clear, else at 95 %; the band is "
             f"±{margin:g} %. Verdicts are corrected for the number of comparisons (Holm).",
             drawn_of(len(drawn), len(rows), "differences"),
         ),

@@ -47,6 +47,12 @@ VERDICTS = {
     "not shown": "diamond",
 }
 """Verdict to its sign, in the order of the legend."""
+IN_WORDS = {
+    "equivalent": "equal",
+    "undecided": "not clear",
+    "confounded": "not separable",
+}
+"""Verdict to what the legend calls it, as sentences do."""
 OPEN = ("undecided", "confounded", "not shown")
 """Verdicts whose signs are hollow: nothing is shown."""
 WIDE_RANGE = 4
@@ -119,6 +125,7 @@ def forest(rows: Rows, *, title: str, band: float = 0.0, narrow: bool = False) -
             "verdict:N",
             title="Verdict",
             scale=scale,
+            legend=alt.Legend(labelExpr=f"{IN_WORDS}[datum.value] || datum.value"),
         ),
         fillOpacity=alt.FillOpacityValue(1, condition=hollow),
         tooltip=_tip(),
@@ -236,7 +243,7 @@ def points(
     narrow: bool = False,
 ) -> Spec:
     """On logarithmic axes if asked. Rows of the kind `limit` are a dashed line."""
-    scale, axis = _spread(), alt.Axis()
+    scale, axis = alt.Scale(zero=False), alt.Axis()
     if log:
         scale = alt.Scale(
             type="log",
