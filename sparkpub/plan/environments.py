@@ -247,16 +247,6 @@ class NspawnOptions(RootOptions):
     through `binds`."""
     ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
     """`--rlimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
-    network: Literal["host", "none"] = "host"
-    """`none` leaves the container its loopback alone; no environment with a `server` can have that."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if self.server is not None and self.network == "none":
-            raise ValueError(
-                "a server needs network host: its clients could not reach it"
-            )
-        return self
 
 
 EnvironmentOptions = Annotated[

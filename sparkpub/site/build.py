@@ -6,7 +6,6 @@ Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `s
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from sparkpub.site.pages import (
     blog,
     downloads,
     feed,
-    found_by,
     placing,
     preview_pictures,
     programs,
@@ -44,8 +42,6 @@ __all__ = ["Site", "SiteOptions", "build"]
 
 BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
-GLOSSARY = "method/metrics.md"
-"""The page whose definitions the search finds one by one."""
 
 
 def build(dataset: Dataset, options: SiteOptions) -> Site:
@@ -205,9 +201,6 @@ def _written(
     for mark, (name, part) in words.figures.items():
         if mark in shown:
             library.picture(*name, **part)
-    if GLOSSARY in pages:
-        answers = tuple(found_by.of_glossary())
-        pages[GLOSSARY] = replace(pages[GLOSSARY], answers=answers)
     posts = blog.posts(pages)
     series = dict(blog.with_series(pages, posts, publication))
     rest = {uri: page for uri, page in pages.items() if uri not in series}

@@ -26,13 +26,11 @@ SITE_CARD = "cards/-site.png"
 
 
 class SearchAnswer(NamedTuple):
-    """A part of a page that the search finds by itself: its place in the page, its title, what a result shows, and
-    other words for it."""
+    """A part of a page that the search finds by itself: its place in the page, its title, and what a result shows."""
 
     anchor: str
     title: str
     text: str
-    words: str
 
 
 @dataclass(frozen=True)

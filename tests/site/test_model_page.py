@@ -108,14 +108,6 @@ def test_a_figure_that_a_check_warns_of_is_marked(
     assert found == ([] if marked is None else [marked])
 
 
-def test_a_million_tokens_cost_energy_and_a_share_of_the_machine() -> None:
-    """100 tok/s take 10,000 s for a million: at 720 W two kWh, and 10,000 s of 3 years of a machine of 4,000."""
-    html = page(*runs_of("a", [100.0], metrics={"gpu_power_mean_watt": 720.0}))
-    (row,) = re.findall(r"<tr data-rate.*?</tr>", html)
-    share = 4000 * 10_000 / (3 * 8766 * 3600)
-    assert text(row).endswith(f"100 2.00 0.60 {share:.2f}")
-
-
 def test_memory_and_what_explains_a_figure_stand_on_the_page() -> None:
     """7 billion parameters of 8 bits are 6.52 GiB; 57,344 bytes for each of 1,000 tokens are 54.7 MiB."""
     machine = Machine(kind="other", memory_total_gib=64.0)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sparkpub.record.identity import expected, shown
 from sparkpub.record.record import Record
-from sparkpub.record.text import listed, spread
+from sparkpub.record.text import spread
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import stated_sizes
@@ -14,7 +14,7 @@ from sparkpub.review.speeds import Speed
 from sparkpub.site.figures.figure import Entry, Table, Value
 from sparkpub.site.publication import Publication, cell_keys, cell_label, run_address
 
-USED = "used, not broken down"
+USED = "not broken down"
 PARTS = ("weights", "KV cache", "engine and other", "page cache", USED, "free")
 """Into which the machine's memory is divided, from left to right."""
 
@@ -25,7 +25,7 @@ Parts = Mapping[str, float]
 def ledger(
     publication: Publication, campaign: CampaignData
 ) -> tuple[str, Table] | None:
-    """Which part is the largest, what the records do not show, and a row per cell: one real run, the median by free
+    """Which part is the largest, and a row per cell: one real run, the median by free
     memory, at its peak. None where no record says where memory went."""
     known = [
         (run, memory_parts(run.record))
@@ -45,15 +45,11 @@ def ledger(
     shown = [name for name in PARTS if any(parts.get(name, 0) > 0 for parts in every)]
     if not shown:
         return None
-    says = _largest(every)
-    missing = [part for part in ("weights", "page cache") if part not in shown]
-    if missing:
-        says += f" The records do not show {listed(missing)}."
     rows: list[Sequence[Value]] = [
         [label, run, *_sizes(parts, shown)] for label, run, parts in body
     ]
     heads = [f"{name[0].upper()}{name[1:]} (GiB)" for name in shown]
-    return says, Table(("Cell", "Run", *heads), rows)
+    return _largest(every), Table(("Cell", "Run", *heads), rows)
 
 
 def _sizes(parts: Parts, shown: list[str]) -> list[str]:
@@ -100,11 +96,7 @@ def _largest(runs: list[Parts]) -> str:
         if part != "free"
     }
     part = max(sizes, key=lambda name: sum(sizes[name]))
-    if not sizes[part]:
-        return "The records do not show where memory went."
     amounts = spread([f"{size:.1f}" for size in sizes[part]], "GiB")
-    if part == USED:
-        return f"{amounts} are in use; the records do not show for what."
     return f"Most of the memory in use is {part}: {amounts}."
 
 

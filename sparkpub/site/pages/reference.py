@@ -319,10 +319,12 @@ _OPEN = "What has nobody tested yet?"
 def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) -> str:
     """Claims by the question that they answer, the first one open, a line each: what it says, and the verdict; behind
     it the figures, and where it was published. `links` leads to each campaign, in Markdown."""
-    by_question = grouped(verdicts, lambda verdict: _question(verdict, names))
+    by_question = grouped(verdicts, _question)
     parts: list[str] = []
-    for question in sorted(by_question, key=_place):
-        mine = by_question[question]
+    for question in dict.fromkeys((_SPEED, *_TOPICS.values(), _CONDUCT, _OPEN)):
+        mine = by_question.get(question, ())
+        if not mine:
+            continue
         words = Counter(verdict.verdict for verdict in mine)
         counts = [f"{n} {_TOLD.get(word, word)}" for word, n in words.most_common()]
         tally = f"{counted(len(mine), 'claim')}: {listed(counts)}"
@@ -332,28 +334,13 @@ def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) 
     return "\n\n".join(parts)
 
 
-def _place(question: str) -> tuple[bool, ...]:
-    """Comparisons come first, that of speed before others, and at the end how it was measured and what is open."""
-    is_late = question in (_CONDUCT, _OPEN)
-    is_of_speed = question.startswith(_SPEED)
-    return question == _OPEN, is_late, ":" not in question, not is_of_speed
-
-
-def _question(verdict: Verdict, names: Names) -> str:
-    """What a claim answers: about which topic, and between which sides."""
+def _question(verdict: Verdict) -> str:
+    """What a claim is about."""
     claim = verdict.claim
     if claim.metric is None:
         return _OPEN if claim.expect is None else _CONDUCT
     metric = METRICS.get(claim.metric)
-    topic = _TOPICS.get(metric.unit, _SPEED) if metric is not None else _SPEED
-    if claim.compare is None:
-        return topic
-    sides = [
-        plain(names.environment(claim.campaign, side.strip()))
-        for side in claim.compare.split("/")
-    ]
-    # Native against Docker asks the same as Docker against native.
-    return f"{topic}: {' or '.join(sorted(sides))}?"
+    return _SPEED if metric is None else _TOPICS.get(metric.unit, _SPEED)
 
 
 def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:

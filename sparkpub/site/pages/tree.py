@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sparkpub.site.content import File, Page
+from sparkpub.site.content import File, Page, SearchAnswer
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     campaign_page,
@@ -42,13 +42,15 @@ def pages(
         dataset=publication.dataset,
     )
     yield "index.md", _front(page, publication, posts)
-    yield "leaderboard/index.md", _leaderboard(page, publication)
+    board = page("leaderboard", **leaderboard_page.context(publication))
+    ranked = [speed for board in publication.boards for speed in board.speeds]
+    words = found_by.of_speeds(ranked, *(board.title for board in publication.boards))
+    yield "leaderboard/index.md", replace(board, found_by=words)
     yield from _campaigns(page, publication, library)
     yield from _models(page, publication, library)
     yield from _owners(page, publication)
 
-    measure = page("measure", figures=measure_page.FIGURES)
-    yield "measure/index.md", replace(measure, found_by=found_by.MEASURE)
+    yield "measure/index.md", page("measure", figures=measure_page.FIGURES)
     yield measure_page.FIGURES, measure_page.published(publication)
 
     explorer = programs.explorer(publication, library, runs)
@@ -81,15 +83,11 @@ def _owners(page: MakePage, publication: Publication) -> Iterator[tuple[str, Fil
 
 def _front(page: MakePage, publication: Publication, posts: Sequence[Post]) -> Page:
     front = front_page.context(publication, posts)
-    answers = tuple(found_by.of_front(front["answers"]))
+    answers = tuple(
+        SearchAnswer(card.anchor, card.question, card.plain)
+        for card in front["answers"]
+    )
     return replace(page("index", front_page=front), answers=answers)
-
-
-def _leaderboard(page: MakePage, publication: Publication) -> Page:
-    board = page("leaderboard", **leaderboard_page.context(publication))
-    words = found_by.of_board(publication.boards)
-    loads = tuple(found_by.of_loads(publication.boards))
-    return replace(board, found_by=words, answers=loads)
 
 
 def _campaigns(
@@ -128,5 +126,5 @@ def _models(
         )
         places = ["" if figure is None else library.add(figure) for figure in figures]
         found = model_page.context(publication, model, *places)
-        words = found_by.of_model(model.speeds, found)
+        words = found_by.of_speeds(model.speeds)
         yield model.uri, replace(page("model", model=found), found_by=words)
