@@ -13,7 +13,6 @@ from mkdocs.utils.yaml import yaml_load
 
 from sparkpub.cli import main
 from sparkpub.plan import matrix
-from sparkpub.record.errors import UsageError
 from sparkpub.site import manual, starter
 from sparkpub.site.crawl import dead_links
 from tests.review.test_changes import a_folder
@@ -126,13 +125,6 @@ def test_a_folder_that_is_not_empty_is_left_alone(
         f"error: the folder is not empty, {tmp_path}; name a new one\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-
-
-@pytest.mark.parametrize("title", ["", "two\nlines"])
-def test_a_title_that_no_page_can_have_is_refused(title: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="one line of at most a hundred characters"):
-        starter.write(tmp_path / "mine", title)
-    assert not (tmp_path / "mine").exists()
 
 
 def test_its_matrices_are_whole(tmp_path: Path) -> None:
