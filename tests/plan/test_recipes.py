@@ -90,18 +90,6 @@ def test_each_recipe_serves_its_own_model(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("row", RECIPES["written"], ids=lambda row: row["runtime"])
-def test_without_a_command_the_runtime_has_one(
-    tmp_path: Path, row: dict[str, Any]
-) -> None:
-    recipe = {"model": "a/b", "runtime": row["runtime"], "container": "i:1"}
-    options = only(matrix(tmp_path, recipe | {"defaults": row["defaults"]}))
-    assert options.server is not None
-    assert list(options.server.argv) == row["argv"]
-    assert options.recipe is not None
-    assert list(options.recipe.left_out) == row["unused"]
-
-
 def test_a_command_that_needs_a_shell_gets_one(tmp_path: Path) -> None:
     options = only(matrix(tmp_path, WALKER | {"command": "run $(nproc) {model}"}))
     assert options.server is not None
