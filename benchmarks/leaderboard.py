@@ -31,7 +31,6 @@ from sparkpub.site.build import publish
 from sparkpub.site.content import ROOT, SiteOptions
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import tree
-from sparkpub.site.pages.templating import Templates
 
 PEER = "ClickBench's page"
 ROUNDS, FILTERS = 9, 10
@@ -145,7 +144,7 @@ def ours(folder: Path, data: Path) -> Path:
 
     publication = publish(load(data), SiteOptions(sources=folder / "docs"))
     library = Library(publication)
-    pages = tree.pages(publication, library, Templates(), {})
+    pages = tree.pages(publication, library, {})
     made = dict(itertools.islice(pages, 2))
     for uri, root in (("index", ""), ("leaderboard/index", "../")):
         page = folder / "site" / f"{uri}.html"

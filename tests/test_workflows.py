@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 from sparkpub.site import starter
+from tests.collect.test_gather import committed
+from tests.collect.test_gather import line as proposed
 from tests.record.test_repository import plant
 from tests.review.test_changes import a_folder
 
@@ -217,8 +219,9 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-CHECK, SUMMARISE, BUILD = (
+CHECK, GATHER, SUMMARISE, BUILD = (
     "Check records and pages",
+    "Gather the owners whose lines are new",
     "Summarise what changes",
     "Build the site, strictly",
 )
@@ -285,7 +288,7 @@ def test_a_pull_request_is_judged_and_nothing_of_it_is_run(workspace: Path) -> N
     )
     asked = [step.get("name", "") for step in steps_of(CONTRIBUTION) if "run" in step]
     ours = {name for name in asked if not name.startswith("Install")}
-    assert ours == {CHECK, SUMMARISE, BUILD}
+    assert ours == {CHECK, GATHER, SUMMARISE, BUILD}
     done = run_steps(workspace, CHECK, SUMMARISE, BUILD)
     codes = {name: step.returncode for name, step in done.items()}
     assert codes == dict.fromkeys(done, 0), done
@@ -293,6 +296,25 @@ def test_a_pull_request_is_judged_and_nothing_of_it_is_run(workspace: Path) -> N
     assert "| new | new\\: 2 runs\\, 2 counted |" in summary
     assert (workspace / "site/campaigns/new/index.html").is_file()
     assert not sentinel.exists()
+
+
+def test_a_proposed_line_of_an_arena_is_gathered_checked_and_built(
+    workspace: Path,
+) -> None:
+    theirs = workspace / "theirs"
+    a_folder(theirs / "data/comprehensive", {"native": [10.0, 12.0]}, "new")
+    kept = f"- {{owner: kept, repository: file:///nowhere, commit: {'a' * 40}}}\n"
+    (workspace / "base/arena.yaml").write_text(kept)
+    new = f"- {{{proposed('other', theirs, committed(theirs))}}}\n"
+    (workspace / "change/arena.yaml").write_text(kept + new)
+    done = run_steps(workspace, GATHER, BUILD)
+    codes = {name: step.returncode for name, step in done.items()}
+    assert codes == dict.fromkeys(done, 0), done
+    first, *said, last = done[GATHER].stdout.splitlines()
+    assert first.removeprefix("::stop-commands") == last.removesuffix("::")
+    assert said[0].startswith("other at ")
+    assert "2 runs, 0 excluded: 0 errors" in said[1]
+    assert (workspace / "site/owners/other/index.html").is_file()
 
 
 def test_a_pull_request_with_a_damaged_record_fails(

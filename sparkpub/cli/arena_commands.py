@@ -14,8 +14,9 @@ from sparkpub.record.settings import GATHERED
 @cli.command()
 @click.argument("arena", metavar="[ARENA]", type=PATH, default=Path("arena.yaml"))
 @click.option("--out", type=FOLDER, default=GATHERED, help="Folder to fill.")
+@click.option("--known", type=PATH, help="An arena.yaml whose lines are passed over.")
 @JSON
-def gather(arena: Path, out: Path, as_json: bool) -> None:
+def gather(arena: Path, out: Path, known: Path | None, as_json: bool) -> None:
     """Fetch other owners' campaigns for this site.
 
     ARENA is a file with a line for each owner: repository, commit, and campaigns or results to import. Each is fetched
@@ -26,7 +27,7 @@ def gather(arena: Path, out: Path, as_json: bool) -> None:
     """
     from sparkpub.collect import gather as gathering
 
-    found = list(gathering.gather(arena, out, partial(click.echo, err=True)))
+    found = list(gathering.gather(arena, out, partial(click.echo, err=True), known))
     print_as(
         as_json,
         lambda: [vars(each) for each in found],

@@ -1,14 +1,12 @@
 """Options and arguments that several commands have."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from sparkpub.record.errors import UsageError
 from sparkpub.record.settings import DEFAULT_DATA
 
 if TYPE_CHECKING:
@@ -75,43 +73,6 @@ def _named(path: Path, data: Path) -> tuple[Path, str | None]:
     if not path.exists() and (data / path / CAMPAIGN_FILE).is_file():
         return data, path.name
     return path, None
-
-
-def typed() -> tuple[str, ...]:
-    """The command that runs, in words: its argument, and the options that were given."""
-    context = click.get_current_context()
-    words = ["sparkpub", str(context.info_name)]
-    for parameter, value in _given(context):
-        if isinstance(parameter, click.Option):
-            words.append(_called(parameter, value))
-        if not isinstance(parameter, click.Option) or not parameter.is_flag:
-            words.append(str(value))
-    return tuple(words)
-
-
-def refuse_beside(option: str, *fitting: str) -> None:
-    """Raise UsageError for an option on the command line that has no effect with another one; `fitting` have."""
-    for parameter, value in _given(click.get_current_context()):
-        if isinstance(parameter, click.Option) and parameter.name not in (
-            option,
-            *fitting,
-        ):
-            what = f"{_called(parameter, value)} has no effect with --{option}"
-            raise UsageError(what, remedy="leave it out")
-
-
-def _given(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
-    """What stands on the command line, with its value."""
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            yield parameter, context.params[name]
-
-
-def _called(option: click.Option, value: Any) -> str:
-    """`--no-originals` for a flag that is off."""
-    is_off = option.is_flag and not value
-    return (option.secondary_opts if is_off else option.opts)[0]
 
 
 def declared_in(matrix_file: Path | None) -> "Matrix | None":

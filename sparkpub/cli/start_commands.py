@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sparkpub.cli.group import cli
-from sparkpub.cli.options import FOLDER, JSON, PATH, typed
+from sparkpub.cli.options import FOLDER, JSON, PATH
 from sparkpub.cli.printing import finish, print_as
 from sparkpub.record.settings import DEFAULT_DATA
 
@@ -74,11 +74,11 @@ def init(
     from sparkpub.collect import imports
     from sparkpub.collect.imports.given import Given
 
-    starter.refuse(folder, title)
+    starter.refuse(folder)
     about = imports.about(about_file, source)
     say = partial(click.echo, err=True)
     campaign = campaign or imports.campaign_of(source)
-    given = Given(campaign, None, about, typed=typed(), say=say, **names)
+    given = Given(campaign, None, about, say=say, **names)
     outcome = imports.import_results(None, source, folder / DEFAULT_DATA, given)
     starter.write(folder, title, campaign=campaign)
     schemas.write_into(folder)

@@ -120,8 +120,9 @@ class Books:
     def begin(self) -> None:
         """Declare the campaign, and commit what no commit has yet."""
         self.progress.counts(len(self.wanted) - len(self.todo), len(self.wanted))
-        for line in declare(self.folder, self.shown):
-            self.progress.line(line)
+        changed = declare(self.folder, self.shown)
+        if changed is not None:
+            self.progress.line(changed)
         self.committer.catch_up()
 
     def states(self) -> Mapping[PlannedRun, coverage.State]:

@@ -19,21 +19,19 @@ def refuse_another_campaign(
     if not measured or not measured.isdisjoint(shown.cells()):
         return
     known = "/".join(min(measured))
-    others = len(measured) - 1
-    more = f" and {others} other cells" if others else ""
     what = (
-        f"campaign {shown.campaign} is there already with other content: "
-        f"{known}{more}, none of which the matrix declares"
+        f"campaign {shown.campaign} is there already with other cells than the matrix "
+        f"declares, as {known}"
     )
     remedy = "give the matrix another campaign: name, or another folder with --data"
     raise CollectError(what, where=str(folder), remedy=remedy)
 
 
-def declare(folder: Path, shown: Matrix) -> list[str]:
+def declare(folder: Path, shown: Matrix) -> str | None:
     """Write campaign.json with the matrix as run. What people decided in it stays. Returns what changed, in words."""
     path = folder / store.CAMPAIGN_FILE
     document = shown.document()
-    changed: list[str] = []
+    changed = None
     if path.exists():
         known = store.read_campaign(folder)
         if known.matrix is None:
@@ -42,8 +40,8 @@ def declare(folder: Path, shown: Matrix) -> list[str]:
                 what, where=str(path), remedy="give the matrix another campaign: name"
             )
         if known.matrix == document:
-            return []
-        changed.append(f"{path} declares the changed matrix from now on")
+            return None
+        changed = f"{path} declares the changed matrix from now on"
         campaign = known.model_copy(update={"matrix": document, "title": shown.title})
     else:
         invoker.make_folder(folder)

@@ -49,10 +49,13 @@ class Gathered:
     failed: bool = False
 
 
-def gather(path: Path, out: Path, say: Callable[[str], None]) -> Iterator[Gathered]:
-    """Every owner of a file of lines, into a data folder each below `out`. A line that fails costs its line: what was
-    gathered of that owner before stays. An owner whose line is gone goes."""
-    lines = read(path)
+def gather(
+    path: Path, out: Path, say: Callable[[str], None], known: Path | None = None
+) -> Iterator[Gathered]:
+    """Every owner of a file of lines, into a data folder each below `out`, but for lines that are in the file `known`.
+    A line that fails costs its line: what was gathered of that owner before stays. An owner whose line is gone goes."""
+    earlier = read(known) if known else ()
+    lines = [line for line in read(path) if line not in earlier]
     out.mkdir(parents=True, exist_ok=True)
     for folder in gathered(out):
         if folder.name not in {line.id for line in lines}:

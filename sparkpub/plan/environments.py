@@ -148,9 +148,7 @@ class RootOptions(SharedGpus):
     rootfs: Annotated[str, Field(pattern=r"^(/.|<home>)")]
     """The folder that becomes `/`, for instance an unpacked container image."""
     binds: tuple[Bind, ...] = ()
-    """Host folders and files made visible inside: `/host:/inside[:ro]`."""
-    user: str | None = None
-    """`user`, `uid` or `uid:gid` inside; root where it is not given."""
+    """Host folders made visible inside: `/host:/inside[:ro]`."""
 
 
 class ChrootOptions(RootOptions):
@@ -166,17 +164,6 @@ Size = (
     | Annotated[int, Field(gt=0)]
 )
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
-_UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
-
-
-def bytes_of(size: str | int) -> int:
-    """A size in bytes."""
-    text = str(size).lower()
-    if text[-1] in _UNITS:
-        return int(float(text[:-1]) * _UNITS[text[-1]])
-    return int(float(text))
-
-
 Processors = Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
 """A list of processors as Docker and the kernel read it: `0-9,12`."""
 
@@ -195,8 +182,8 @@ class DockerOptions(LaunchOptions):
     type: Literal["docker"] = "docker"
     image: Annotated[str, Field(min_length=1)]
     """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
-    gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
-    """`--gpus`: all, a number, or a list of GPU indices. Needs the NVIDIA container toolkit."""
+    gpus: Literal["all"] | tuple[str, ...] | None = None
+    """`--gpus`: all, or a list of GPU indices. Needs the NVIDIA container toolkit."""
     devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
     ipc: str | None = None
@@ -223,21 +210,15 @@ class DockerOptions(LaunchOptions):
     """`--privileged`: every device and capability."""
     user: str | None = None
     """`--user`: name or `uid[:gid]`; none: the image's."""
-    runtime: str | None = None
-    """`--runtime`: the OCI runtime, e.g. `nvidia`; none: the engine's default."""
     entrypoint: str | tuple[str, ...] | None = None
     """`--entrypoint`; the image's own where it is not given, none where it is empty."""
-    security_opt: tuple[str, ...] = ()
-    """`--security-opt`, e.g. `seccomp=unconfined`."""
     recipe: RecipeSource | None = None
     """In a matrix file the path of a recipe of sparkrun or Spark Arena, in place of `type` and all that the recipe
     says; options beside it win. What it becomes is written in its place, with the file's name and SHA-256."""
 
     @property
     def gpu_indices(self) -> Sequence[int] | Literal["all"] | None:
-        """What `gpus` or `devices` name; the engine gives the first ones where `gpus` is a number."""
-        if isinstance(self.gpus, int):
-            return range(self.gpus)
+        """What `gpus` or `devices` name."""
         if isinstance(self.gpus, tuple):
             return _indices(self.gpus)
         found = [_GPU_DEVICE.fullmatch(device) for device in self.devices]
@@ -264,20 +245,6 @@ class NspawnOptions(RootOptions):
     through `binds`."""
     ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
     """`--rlimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
-    network: Literal["host", "none"] = "host"
-    """`none` leaves the container its loopback alone; no environment with a `server` can have that."""
-    cpuset: Processors | None = None
-    """`--cpu-affinity`: the processors that may be used, e.g. `0-9,12`."""
-    memory: Size | None = None
-    """Limit of the run's control group: bytes or a size such as `60g`; what CUDA allocates is not charged to it."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if self.server is not None and self.network == "none":
-            raise ValueError(
-                "a server needs network host: its clients could not reach it"
-            )
-        return self
 
 
 EnvironmentOptions = Annotated[

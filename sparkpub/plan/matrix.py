@@ -87,8 +87,6 @@ class Gates(Declared):
     """No other process on the GPU."""
     lock_clocks_mhz: PositiveInt | None = None
     """Lock the SM clock for the campaign, in MHz, and release it afterwards. Needs root."""
-    power_mode: str | None = None
-    """Power profile of the machine during the campaign; restored afterwards."""
     min_available_memory_gib: Annotated[float, Field(ge=0)] | None = None
     """Stop a run if MemAvailable falls below this, in GiB, before the machine hangs; none: 8 on unified memory, else no
     limit."""

@@ -7,10 +7,10 @@ lengths, or counted by different tools, cannot be compared. So each board shows 
 one under which most models were measured, and one that an engine served before one of batches that a library computed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from math import inf, log2
+from math import inf, log2, nan
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import flow_name
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed
+from sparkpub.review.statistics.estimate import Estimate, together
 from sparkpub.review.tables.capacities import (
     NOT_RANKED,
     TOLD_SECONDS,
@@ -86,6 +87,9 @@ class RankedFigure:
     """The row of the table of capacities that it is from: its text may be a bound."""
     is_placed: bool = True
     """Whether it has a place among the others."""
+    agreeing: tuple["RankedFigure", ...] = ()
+    """The best of its recipe on each machine of each owner. What they show together is the value: as far as they lie
+    apart, so far do owners agree."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +104,6 @@ class RankedModel:
         """The best of all."""
         firsts = [first for first, *_ in self.entries.values()]
         return max(firsts, key=attrgetter("share"))
-
-    def agreeing(self, entry: RankedFigure) -> list[RankedFigure]:
-        """The figures of the recipe of an entry, the best of each machine of each owner: as far as they lie apart, so
-        far do owners agree."""
-        found: dict[tuple[str, str], RankedFigure] = {}
-        for other in self.entries[entry.speed.bits]:
-            speed = other.speed
-            if speed.recipe == entry.speed.recipe:
-                machine = speed.records[0].machine.id or speed.campaign
-                found.setdefault((speed.owner, machine), other)
-        return list(found.values())
 
     @property
     def billions(self) -> float | None:
@@ -221,7 +214,7 @@ def _capacity(
         use=CAPACITY,
         load=load,
         metric=REQUESTS,
-        rows=tuple(_rows(entries)),
+        rows=tuple(_rows(list(_with_agreeing(entries)))),
         unranked=tuple(speed_of[row] for row in swept if row not in ranked),
     )
 
@@ -269,14 +262,43 @@ def _alike(speeds: Sequence[Speed]) -> list[Speed]:
 
 
 def _entries(speeds: Sequence[Speed], metric: Metric) -> list[RankedFigure]:
-    """The figures of a metric, the best first."""
+    """The figures of a metric, the best first. Machines of one recipe show one figure, to which each counts with its
+    own error."""
     power = 1 if metric.direction == "higher" else -1
-    goods = [speed.figures[metric.name].mean ** power for speed in speeds]
-    entries = [
-        RankedFigure(speed, speed.figures[metric.name].mean, good / max(goods))
-        for speed, good in zip(speeds, goods, strict=True)
+    alone = [
+        RankedFigure(speed, mean, mean**power)
+        for speed in speeds
+        for mean in [speed.figures[metric.name].mean]
     ]
-    return sorted(entries, key=lambda entry: -entry.share)
+    entries = []
+    for entry in _with_agreeing(sorted(alone, key=_place)):
+        value = entry.value
+        if len(entry.agreeing) > 1:
+            rows = [each.speed.figures[metric.name] for each in entry.agreeing]
+            value = together(
+                [Estimate(row.mean, row.error or nan, nan) for row in rows]
+            ).value
+        entries.append(replace(entry, value=value, share=value**power))
+    best = max(entry.share for entry in entries)
+    shares = [replace(entry, share=entry.share / best) for entry in entries]
+    return sorted(shares, key=_place)
+
+
+def _with_agreeing(entries: Iterable[RankedFigure]) -> Iterator[RankedFigure]:
+    """Figures, the best first, each with those of its recipe."""
+    alike = grouped(entries, lambda entry: (entry.speed.model, entry.speed.recipe))
+    for members in alike.values():
+        best: dict[tuple[str, str], RankedFigure] = {}
+        for entry in members:
+            speed = entry.speed
+            machine = speed.records[0].machine.id or ""
+            best.setdefault((speed.owner, machine), entry)
+        for entry in members:
+            yield replace(entry, agreeing=tuple(best.values()))
+
+
+def _place(entry: RankedFigure) -> float:
+    return -entry.share
 
 
 def _rows(entries: Sequence[RankedFigure]) -> list[RankedModel]:

@@ -14,11 +14,11 @@ from sparkpub.record import catalogue, weights
 from sparkpub.record.record import Record
 
 _SIZE = re.compile(
-    r"(?<![A-Za-z0-9.])(?P<mark>[EA]?)(?P<number>\d+(\.\d+)?)(?P<unit>[BM])(?![A-Za-z0-9])",
+    r"(?<![A-Za-z0-9.])(?P<mark>[EA]?)(?P<number>\d+(\.\d+)?)(?P<unit>B|(?<=\d\d)M)(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
 """A number of parameters in a name: `35B`, `A3B` for those of a mixture that take part in a token, `E2B` for those that
-a model with embeddings for each layer works with."""
+a model with embeddings for each layer works with. `1M` is the length of a context."""
 _SHORT = re.compile(
     rf"(?!A){_SIZE.pattern}(-A\d+(\.\d+)?B(?![A-Za-z0-9]))?", re.IGNORECASE
 )

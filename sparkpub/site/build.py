@@ -6,7 +6,6 @@ Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `s
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -28,14 +27,13 @@ from sparkpub.site.pages import (
     blog,
     downloads,
     feed,
-    found_by,
     placing,
     preview_pictures,
     programs,
     runs,
+    templating,
     tree,
 )
-from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, run_address, run_file
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, files, read, refuse_outside
 from sparkpub.site.words import Words
@@ -44,38 +42,30 @@ __all__ = ["Site", "SiteOptions", "build"]
 
 BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
-GLOSSARY = "method/metrics.md"
-"""The page whose definitions the search finds one by one."""
 
 
 def build(dataset: Dataset, options: SiteOptions) -> Site:
     """The docs tree. Raises SiteError or ClaimError in one line each for what cannot be published."""
-    if not options.evidence_on_site and options.repo_url is None:
-        raise SiteError(
-            "evidence cannot be linked in a repository whose address is not known",
-            remedy="set repo_url, or leave evidence on the site",
-        )
     cache = Cache(options.cache / WORK)
     with Drawings(cache) as drawings:
         publication = publish(dataset, options)
         table = programs.run_table(publication)
         library = Library(publication, drawings)
-        templates = Templates(options.templates)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
-        written, posts = _written(publication, library, templates)
-        made = dict(tree.pages(publication, library, templates, table, posts))
-        made[SHELL] = templates.page("view")
+        written, posts = _written(publication, library)
+        made = dict(tree.pages(publication, library, table, posts))
+        made[SHELL] = templating.page("view")
         traced, samples = _traced(publication, library)
 
         browser = runtime.files(cache)
         found: dict[str, File] = {
             table.address: table.content,
-            feed.ADDRESS: feed.feed(publication, posts, templates),
+            feed.ADDRESS: feed.feed(publication, posts),
             **made,
             **_evidence(publication),
-            **downloads.contents(publication, templates),
-            **preview_pictures.pictures(publication, posts, templates, cache),
+            **downloads.contents(publication),
+            **preview_pictures.pictures(publication, posts, cache),
             **samples,
             **browser.files,
         }
@@ -84,11 +74,11 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
                 what = f"two files share the address {uri}"
                 raise SiteError(what, remedy="rename yours")
         found |= written
-        placed = placing.Placing(library, templates, drawings.finished())
+        placed = placing.Placing(library, drawings.finished())
         whole = placed.placed(found, cache)
     cache.prune()
     charts = {run: partial(placed.alone, figure) for run, figure in traced.items()}
-    run_pages = partial(_run_pages, publication, templates, charts)
+    run_pages = partial(_run_pages, publication, charts)
     return Site(whole, run_pages, browser[1:])
 
 
@@ -186,7 +176,7 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
 
 
 def _written(
-    publication: Publication, library: Library, templates: Templates
+    publication: Publication, library: Library
 ) -> tuple[dict[str, File], Sequence[blog.Post]]:
     """What people wrote, and the manual: Markdown with its figures bound to the data, everything else as it is; and the
     posts in it."""
@@ -194,9 +184,7 @@ def _written(
     words = words_of(publication)
     others: dict[str, File] = {}
     pages: dict[str, Page] = {}
-    shipped = manual.pages(
-        has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
-    )
+    shipped = manual.pages()
     own = {uri: path for path, uri in files(sources)}
     for uri, path in {**own, **shipped, **own}.items():
         if uri in (CLAIMS_FILE, FACTS_FILE):
@@ -211,11 +199,8 @@ def _written(
     for mark, (name, part) in words.figures.items():
         if mark in shown:
             library.picture(*name, **part)
-    if GLOSSARY in pages:
-        answers = tuple(found_by.of_glossary())
-        pages[GLOSSARY] = replace(pages[GLOSSARY], answers=answers)
     posts = blog.posts(pages)
-    series = dict(blog.with_series(pages, posts, publication, templates))
+    series = dict(blog.with_series(pages, posts, publication))
     rest = {uri: page for uri, page in pages.items() if uri not in series}
     return others | rest | series, posts
 
@@ -236,7 +221,6 @@ def _traced(
 
 def _run_pages(
     publication: Publication,
-    templates: Templates,
     charts: Mapping[str, Callable[[], str]],
 ) -> Iterator[tuple[str, Page]]:
     """Address and page of every run with what its chart shows."""
@@ -244,7 +228,7 @@ def _run_pages(
         for index, stored in enumerate(campaign.runs):
             chart = charts.get(stored.run_id, str)()
             address = run_address(stored).rstrip("/")
-            page = runs.page(publication, templates, campaign, index, chart)
+            page = runs.page(publication, campaign, index, chart)
             yield f"{address}.md", page
 
 

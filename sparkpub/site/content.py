@@ -26,13 +26,11 @@ SITE_CARD = "cards/-site.png"
 
 
 class SearchAnswer(NamedTuple):
-    """A part of a page that the search finds by itself: its place in the page, its title, what a result shows, and
-    other words for it."""
+    """A part of a page that the search finds by itself: its place in the page, its title, and what a result shows."""
 
     anchor: str
     title: str
     text: str
-    words: str
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Page:
     """A page: what it says of itself, its Markdown, and the HTML of the placeholders in it, by key.
 
     `meta` is front matter, as the engine and the theme read it: `title`, `description`, `hide`, and of ours `image`,
-    the address of a preview picture, and `linked_data`, JSON for search engines. Charts and tables stand in the
+    the address of a preview picture. Charts and tables stand in the
     Markdown as placeholders, since passing them through Markdown and the search index would cost most of the build.
     """
 
@@ -78,8 +76,7 @@ class SiteOptions:
     """What the site is built with. Nothing here may change a figure.
 
     `commits` maps a path relative to the repository to the last commit that touched it; `repo_url` without a
-    slash at the end. Records, logs and telemetry are files of the site, or without `evidence_on_site` links to the
-    repository, as far as they are committed there.
+    slash at the end.
     """
 
     sources: Path
@@ -91,8 +88,6 @@ class SiteOptions:
     repo_url: str | None = None
     commits: Mapping[str, str] = field(default_factory=dict)
     repository: Path = field(default_factory=Path.cwd)
-    templates: Path | None = None
-    evidence_on_site: bool = True
 
 
 def block_key(text: str) -> str:

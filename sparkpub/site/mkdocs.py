@@ -48,30 +48,16 @@ from sparkpub.site.history import last_commits
 if TYPE_CHECKING:
     from sparkpub.site.preview import Preview
 
-INSTANT = "navigation.instant"
-"""Features of the theme that pages here go without. They cost the first page that a reader opens a tenth of its
-processor time, and charts start only with a page that is loaded as a whole."""
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 notices = logging.getLogger("sparkpub")
 SHIPPED_TEMPLATES = Path(__file__).parent / "pages" / "templates"
 THEME = Path(__file__).parent / "theme"
 """Our templates on top of Material's."""
-_ORIGIN = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?")
 DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
 _IN_NAV = re.compile(r"^([a-z-]+/)?index\.md$")
 _LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
 """Of files that are not in the finished site."""
-
-
-def refuse_others(allow: Sequence[str]) -> None:
-    """Raise PluginError for what is not the address of a host, `https://giscus.app`, and could end a rule of the
-    policy."""
-    for host in allow:
-        if not _ORIGIN.fullmatch(host):
-            raise PluginError(
-                f"allow: {host!r} is not the address of a host; write for instance https://giscus.app"
-            )
 
 
 class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a hook untyped
@@ -81,13 +67,8 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """Data folders, with `:` between them. The first must be there; the others are shown where they are."""
     cache = option.Type(str, default=str(user_folder()))
     """Folder for drawings, so that they are made once."""
-    templates = option.Optional(option.Dir(exists=True))
     home = option.Type(str, default=SiteOptions.home)
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
-    evidence = option.Choice(("site", "repository"), default="site")
-    """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
-    allow = option.ListOfItems(option.Type(str), default=[])
-    """Addresses of others, such as `https://giscus.app`, whose scripts, styles, fonts and frames pages may load."""
 
 
 def _file(config: MkDocsConfig, uri: str, file: File) -> DocFile:
@@ -129,7 +110,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Put our templates before the theme's and behind the project's own, and look at the site's address."""
-        refuse_others(self.config.allow)
         behind_project = 1 if config.theme.custom_dir else 0
         config.theme.dirs.insert(behind_project, str(THEME))
         config.markdown_extensions.append(EmptyHeaderCells())
@@ -139,10 +119,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 "site_url in mkdocs.yml (or SPARKPUB_SITE_URL) is not set: pages have no canonical link, no preview "
                 "picture, and no address in citations and the feed"
             )
-        features = config.theme.get("features", [])
-        config.theme["features"] = [
-            name for name in features if not name.startswith(INSTANT)
-        ]
         return config
 
     def on_pre_build(self, *, config: MkDocsConfig) -> None:
@@ -181,8 +157,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             for page in self._pages.values()
             for key, html in page.html.items()
         }
-        if config.nav is not None:
-            config.nav = manual.navigation(config.nav, files.src_uris)
         return files
 
     def _build(self, config: MkDocsConfig) -> tuple[Site, Sequence[str]]:
@@ -216,8 +190,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             repo_url=repo_url,
             commits=last_commits(folder, self.data(config)) if repo_url else {},
             repository=folder,
-            templates=Path(self.config.templates) if self.config.templates else None,
-            evidence_on_site=self.config.evidence == "site",
         )
 
     def on_page_markdown(self, markdown: str, *, page: Page, **_: Any) -> str:
@@ -238,7 +210,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._refuse_twins(files)
         env.auto_reload = False  # every build has an environment of its own
         env.trim_blocks = env.lstrip_blocks = True
-        policy = security.page_policy(env, self.config.allow)
+        policy = security.page_policy(env)
         # What our templates in `theme/` ask for. The server of a preview adds a script of its own to every page, which
         # no policy allows. Addresses are from the site's root.
         env.globals["sparkpub"] = {
@@ -297,7 +269,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                         "location": f"{page.url}#{part.anchor}",
                         "title": html.escape(part.title),
                         "text": html.escape(part.text),
-                        "tags": html.escape(part.words).split(),
                     }
                     entries.append(entry | found)
         return context
@@ -327,8 +298,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     ) -> LiveReloadServer:
         """Rebuild when data or templates change; pages are watched anyway."""
         folders = [*self.data(config), SHIPPED_TEMPLATES, THEME, manual.FOLDER]
-        if self.config.templates:
-            folders.append(Path(self.config.templates))
         for folder in folders:
             server.watch(str(folder))
         return server

@@ -80,10 +80,10 @@ def read_files(
             yield f"data {number} {path.relative_to(folder)}", path
     for path, uri in sources.files(options.sources):
         yield f"page {uri}", path
-    for templates in (options.templates, config.theme.custom_dir):
-        if templates is not None:
-            for path in sorted(Path(templates).rglob("*")):
-                yield f"template {path.relative_to(templates)}", path
+    templates = config.theme.custom_dir
+    if templates is not None:
+        for path in sorted(Path(templates).rglob("*")):
+            yield f"template {path.relative_to(templates)}", path
     for name in config.hooks:
         yield f"hook {name}", Path(config.config_file_path).parent / name
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from sparkpub.site.pages.templating import SHIPPED
 from tests.browser import campaign
 from tests.browser.campaign import NAME
 
@@ -25,7 +23,7 @@ site_name: preview
 docs_dir: docs
 theme: {{name: material, font: false}}
 plugins:
-  - sparkpub: {{folders: data, cache: cache, templates: templates}}
+  - sparkpub: {{folders: data, cache: cache}}
   - blog: {{post_url_format: "{{slug}}"}}
 markdown_extensions: [attr_list, md_in_html, tables, toc]
 """
@@ -81,8 +79,6 @@ def preview(
     posts.mkdir(parents=True)
     (posts.parent / "index.md").write_text("# Blog\n")
     (posts / "first.md").write_text(POST)
-    (project / "templates").mkdir()
-    shutil.copy(SHIPPED / "campaigns.md.j2", project / "templates")
     folder = campaign.write(project / "data") / NAME
     document = json.loads((folder / "campaign.json").read_text())
     (folder / "campaign.json").write_text(json.dumps(document | {"matrix": MATRIX}))
@@ -147,11 +143,6 @@ def test_the_open_page_shows_what_was_saved(preview: Preview) -> None:
     document["metrics"]["output_throughput_tok_s"]["value"] = 512.34
     record.write_text(json.dumps(document))
     preview.wait_for("512.34")
-
-    template = preview.project / "templates" / "campaigns.md.j2"
-    preview.open("campaigns/")
-    template.write_text(template.read_text() + "\nA sentence of ours.\n")
-    preview.wait_for("A sentence of ours.")
 
     described = data / "campaign.json"
     preview.open(f"campaigns/{NAME}/")

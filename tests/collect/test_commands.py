@@ -1,7 +1,6 @@
 """doctor, plan, collect and status, as an operator calls them."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,7 @@ import pytest
 
 from sparkpub.collect import progress
 from sparkpub.collect.overview import (
-    SHOWN,
     estimate,
-    plan_lines,
 )
 from sparkpub.collect.progress import Progress
 from sparkpub.plan.matrix import Matrix
@@ -67,28 +64,6 @@ def test_the_estimate_is_arithmetic() -> None:
     known = [a_record(**cell, iteration=number) for number in (1, 2)]
     assert estimate(matrix, known, plan(matrix)[2:]) == 3 * (60 + 10)
     assert estimate(matrix, [], plan(matrix)) is None
-
-
-def test_a_long_plan_is_shown_in_part_and_its_gates_by_their_keys(
-    tmp_path: Path,
-) -> None:
-    gates = OPEN_GATES | {"cooldown": "5m", "max_cpu_percent": 10, "max_wait": "30m"}
-    said = plan_lines(a_matrix(iterations=SHOWN + 3, gates=gates), tmp_path)
-    assert said[2].startswith("gates: cooldown 5m00s, max_wait 30m00s, max_cpu_percent")
-    assert sum("iteration" in line for line in said) == SHOWN
-    assert said[-2].strip() == "and 3 more, which --json lists"
-
-
-def test_collect_says_what_it_does_in_plain_lines(
-    tmp_path: Path, matrix_file: Path
-) -> None:
-    said = sparkpub("collect", matrix_file, "--data", tmp_path, "--no-commit")
-    assert (said.returncode, said.stderr) == (0, "")
-    assert re.search(
-        r"^\d\d:\d\d:\d\dZ m/native/w 1: ok in \d+s, rate 5$", said.stdout, re.MULTILINE
-    )
-    assert "2 runs measured, 0 failed, 0 to do" in said.stdout
-    assert "\x1b" not in said.stdout
 
 
 def test_doctor_names_what_stands_in_the_way(tmp_path: Path, matrix_file: Path) -> None:
@@ -149,7 +124,6 @@ def test_on_a_terminal_one_line_is_redrawn_within_its_width(
     terminal = Terminal()
     monkeypatch.setattr(progress.sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setenv("TERM", "xterm")
     shown = Progress("c")
     shown.counts(1, 4)
     shown.live("deepseek/native/w 2", "running", "30s 61 °C")
@@ -161,17 +135,3 @@ def test_on_a_terminal_one_line_is_redrawn_within_its_width(
     shown.line("done")
     shown.close()
     assert terminal.text.endswith("Z done\n")
-
-
-@pytest.mark.parametrize("kind", ["dumb", ""])
-def test_a_terminal_that_cannot_redraw_gets_plain_lines(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(progress.sys, "stdout", terminal)
-    monkeypatch.setenv("TERM", kind)
-    shown = Progress("c")
-    shown.live("m/native/w 1", "running", "1s")
-    shown.live("m/native/w 1", "running", "2s")
-    shown.close()
-    assert terminal.text[10:] == "[0/0] m/native/w 1: running 1s\n"

@@ -84,18 +84,6 @@ def test_looking_at_a_matrix_sends_no_key(
         assert endpoints.absent(other, plan(other)) == []
 
 
-def test_a_client_that_is_not_installed_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
-    with serving(Served(PAGES)) as server:
-        matrix = measuring(server.url)
-        lines = endpoints.absent(matrix, plan(matrix))
-    assert lines == [
-        f"llama-benchy is not installed, environment native; install with: {package.install_command('quick')}"
-    ]
-
-
 def test_an_engine_that_is_not_installed_is_said_once_and_before_the_first_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,9 @@
 """Other owners' campaigns, gathered from real repositories: over `file://` and over git's own HTTP."""
 
-import http.server
 import os
 import shutil
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -173,17 +171,6 @@ def test_no_hook_and_no_filter_is_run_and_no_file_converted(
     assert here.read_bytes() == (there / here.name).read_bytes()
 
 
-def test_any_name_of_a_file_comes_in(tmp_path: Path, theirs: Path) -> None:
-    place = theirs / "data" / "comprehensive" / "c"
-    names = ["a b.log", "a\nb.log", "ä*[x].log", ":(top)x.log"]
-    for name in names:
-        (place / name).write_text(name)
-    hub = tmp_path / "hub"
-    assert gathered(hub, line("one", theirs, committed(theirs))).exit_code == 0
-    here = hub / "gathered" / "one" / "c"
-    assert [(here / name).read_text() for name in names] == names
-
-
 @pytest.mark.parametrize(
     ("bound", "most", "said"),
     [
@@ -251,64 +238,6 @@ def test_a_record_that_lies_of_its_evidence_and_an_acknowledgement_bind_nobody(
     assert data.campaigns["one.c"].info.acknowledged == ()
     errors = {each.check for each in review(data).findings if each.severity == "error"}
     assert "checksum" in errors or "evidence" in errors, errors
-
-
-@pytest.fixture
-def smart_http(tmp_path: Path) -> Iterator[str]:
-    """The address of git's own HTTP server over the folder of a test."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.do_POST()
-
-        def do_POST(self) -> None:
-            path, _, query = self.path.partition("?")
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            environment = {
-                **os.environ,
-                "GIT_PROJECT_ROOT": str(tmp_path),
-                "GIT_HTTP_EXPORT_ALL": "1",
-                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-                "PATH_INFO": path,
-                "QUERY_STRING": query,
-                "REQUEST_METHOD": self.command,
-                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-            }
-            answer = subprocess.run(
-                ["git", "http-backend"],
-                input=body,
-                env=environment,
-                capture_output=True,
-                check=False,
-            ).stdout
-            head, _, rest = answer.partition(b"\r\n\r\n")
-            lines = dict(one.split(": ", 1) for one in head.decode().splitlines())
-            self.send_response(int(lines.pop("Status", "200").split()[0]))
-            for name, value in lines.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(rest)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_a_repository_behind_http_is_gathered(
-    tmp_path: Path, theirs: Path, smart_http: str
-) -> None:
-    commit = committed(theirs)
-    address = f"repository: {smart_http}/theirs/.git, commit: {commit}"
-    assert gathered(tmp_path / "hub", f"owner: one, {address}").exit_code == 0
-    assert list(load(tmp_path / "hub" / "gathered" / "one").campaigns) == ["one.c"]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The run on disk: what is kept, sealed and recovered, whatever ends the collector."""
 
 import json
-import os
 import stat
 import sys
 import threading
@@ -16,7 +15,7 @@ from sparkpub.collect.run import Run
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import file_sha256, read_record
+from sparkpub.record.store import read_record
 from tests.building import a_record
 from tests.collect.collecting import a_matrix, records, run
 
@@ -85,18 +84,6 @@ def test_a_run_without_a_record_is_not_swept_away_by_the_next(folder: Path) -> N
     assert stored.record.run_id == first.run_id
 
 
-@pytest.mark.parametrize("mask", [0o022, 0])
-def test_the_runs_folder_is_the_collectors_own(folder: Path, mask: int) -> None:
-    """Any user of the machine could write the results of a run into it."""
-    before = os.umask(mask)
-    try:
-        place = begun(folder)
-    finally:
-        os.umask(before)
-    # A foreign user of a container may write into the work folder, and reaches it through the mount alone.
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
-
-
 def test_a_link_in_the_place_of_a_runs_folder_is_refused_and_left_alone(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -150,22 +137,6 @@ def sealed(folder: Path, content: bytes) -> tuple[journal.Sealed, Path]:
     (place / WORK / "report.json").write_bytes(content)
     done = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
     return done, folder / "stem.report.json"
-
-
-def test_outputs_are_redacted_before_they_are_stored(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hush-hush-4711")
-    done, path = sealed(folder, b'{"token": "hush-hush-4711", "rate": 5}')
-    assert json.loads(path.read_bytes()) == {"token": "<secret>", "rate": 5}
-    assert done.content["report"] == path.read_bytes()
-    assert done.unavailable["log"] == "the run ended before it was written"
-    (item,) = done.evidence
-    assert (item.role, item.sha256, item.bytes) == (
-        "report",
-        file_sha256(path),
-        path.stat().st_size,
-    )
 
 
 def test_the_middle_of_a_large_output_is_cut_and_said(
@@ -304,16 +275,6 @@ def test_a_log_is_closed_while_somebody_prints(
 def printing(log: journal.Kept, over: threading.Event) -> None:
     while not over.is_set():
         log.write(b"INFO ready\n")
-
-
-def test_what_the_server_printed_stands_before_what_the_command_did(
-    folder: Path,
-) -> None:
-    place = begun(folder)
-    (place / journal.SERVER_LOG).write_text("ready")
-    (place / journal.LOG).write_text("rate 5\n")
-    done = journal.seal(place, folder, "stem", {}, Redactor())
-    assert done.content["log"] == b"ready\nrate 5\n"
 
 
 def test_a_log_says_when_the_measurement_began_and_ended(

@@ -49,7 +49,9 @@ def test_a_model_has_one_row_its_formats_are_columns_and_the_best_comes_first() 
     assert (row.best.speed.weights, row.best.share) == ("FP8", 0.8)  # 80 / 100
 
 
-def test_owners_of_one_recipe_agree_as_far_as_their_figures_lie_apart() -> None:
+def test_machines_of_one_recipe_are_combined_and_agree_as_far_as_they_lie_apart() -> (
+    None
+):
     """Two machines of one recipe; a second campaign of one of them, and another format, are no further one."""
     one, other = (Machine(kind="dgx-spark", id=letter * 16) for letter in "ab")
     recipe = {"model_id": "x/A-7B", "load": ONE}
@@ -61,8 +63,20 @@ def test_owners_of_one_recipe_agree_as_far_as_their_figures_lie_apart() -> None:
     )
     (row,) = board.rows
     entry = row.entries[16][0]
-    assert [each.value for each in row.agreeing(entry)] == [31.0, 29.0]
-    assert len(row.agreeing(row.best)) == 1
+    assert [each.value for each in entry.agreeing] == [31.0, 29.0]
+    assert entry.value == 30.0  # one run each: no errors to weigh them by
+    assert (row.best.value, len(row.best.agreeing)) == (60.0, 1)
+
+
+def test_a_machine_that_is_sure_of_its_figure_counts_for_more() -> None:
+    one, other = (Machine(kind="dgx-spark", id=letter * 16) for letter in "ab")
+    recipe = {"model_id": "x/A-7B", "load": ONE, "observed": BF16}
+    board = board_of(
+        *runs_of("a", [30.0, 30.2] * 3, machine=one, **recipe),
+        *runs_of("a", [29.0, 33.0] * 3, campaign="d", machine=other, **recipe),
+    )
+    (row,) = board.rows
+    assert 30.1 < row.best.value < 30.2  # the means are 30.1 and 31.0
 
 
 FAR = {**ONE, "input_tokens": 64, "output_tokens": 64}

@@ -56,6 +56,7 @@ def test_one_model_has_one_key_however_it_is_written(model_id: str) -> None:
         ("Qwen3.6-35B-A3B", "35B-A3B", 35.0),
         ("gemma-4-E4B-it", "E4B", 4.0),
         ("SmolLM2-360M", "360M", 0.36),
+        ("DeepSeek-V4-Flash-1M", "DeepSeek-V4-Flash-1M", None),
         ("KAT-Coder-V2.5-Dev", "KAT-Coder-V2.5-Dev", None),
     ],
 )

@@ -7,7 +7,6 @@ import pytest
 
 from sparkpub.site.content import Page
 from sparkpub.site.pages import blog
-from sparkpub.site.pages.citation import bibtex
 from sparkpub.site.sources import source_of
 from tests.site.conftest import (
     options_of,
@@ -91,8 +90,6 @@ def test_posts_and_campaigns_newest_first_and_no_draft(
 def test_a_post_has_its_place_and_how_to_cite_it(tree: dict[str, str]) -> None:
     second = tree["blog/posts/second.md"]
     assert "**Part 2 of 2.** Previous: [First](first.md)." in second
-    assert "author = {A. Writer and B. Writer}" in second
-    assert "url = {https://site.test/x/blog/second/}" in second
     assert "Cite as: A. Writer and B. Writer" in second
     assert "Part" not in tree["blog/posts/draft.md"]
     assert "cards/draft.png" not in tree
@@ -116,17 +113,3 @@ def test_posts_are_in_order_of_their_times() -> None:
         written |= _post(name, f"date: {date}\ntitle: {name}\nslug: {name}")
     found = blog.posts(written)
     assert [post.title for post in found] == ["zone", "day", "late"]
-
-
-def test_an_entry_for_bibtex() -> None:
-    about = ("50 % of {x} & y", "2026-03-01", "S_1", "https://s.test/")
-    assert bibtex("k", ("A", "B"), *about) == (
-        "@misc{k,\n"
-        "  author = {A and B},\n"
-        "  title = {{50 \\% of \\{x\\} \\& y}},\n"
-        "  year = {2026},\n"
-        "  month = {3},\n"
-        "  howpublished = {S\\_1},\n"
-        "  url = {https://s.test/}\n"
-        "}"
-    )

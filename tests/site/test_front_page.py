@@ -15,10 +15,9 @@ from sparkpub.review.claims.claim import Claim
 from sparkpub.review.results import Results
 from sparkpub.site import sentences
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.pages import answers, campaign_page, front_page
+from sparkpub.site.pages import answers, campaign_page, front_page, templating
 from sparkpub.site.pages.answers import Card
 from sparkpub.site.pages.blog import Post
-from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 from sparkpub.tools.shapes.llama_benchy import FALLBACK
 from tests.leaderboards import (
@@ -52,7 +51,7 @@ def published(
 def page(publication: Publication, posts: Sequence[Post] = ()) -> str:
     """The first page as HTML within Markdown."""
     context = front_page.context(publication, posts)
-    content = Templates().page(
+    content = templating.page(
         "index",
         front_page=context,
         publication=publication,

@@ -6,8 +6,7 @@ from typing import Any
 
 from sparkpub.record.record import Record
 from sparkpub.review.checks import Finding
-from sparkpub.site.pages import leaderboard_page
-from sparkpub.site.pages.templating import Templates
+from sparkpub.site.pages import leaderboard_page, templating
 from tests.leaderboards import a_finding, runs_of
 from tests.site.test_front_page import H200, ONE, SPARK, published, text
 
@@ -17,7 +16,7 @@ VLLM = {"engine": "vLLM", "engine_version": "0.26.0"}
 def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
     """The whole page as HTML within Markdown."""
     context = leaderboard_page.context(published(*records, findings=findings))
-    content = Templates().page("leaderboard", **context)
+    content = templating.page("leaderboard", **context)
     return content.whole("leaderboard/index.md")
 
 

@@ -15,8 +15,7 @@ from sparkpub.site.figures import speeds
 from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.shapes import Row
-from sparkpub.site.pages import model_page
-from sparkpub.site.pages.templating import Templates
+from sparkpub.site.pages import model_page, templating
 from tests.leaderboards import LOAD, a_finding, runs_of
 from tests.site.test_front_page import BF16, FP8, ONE, published, text
 
@@ -26,7 +25,7 @@ def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
     publication = published(*records, findings=findings)
     (model,) = model_page.models(publication)
     found = model_page.context(publication, model, "", "")
-    content = Templates().page("model", model=found)
+    content = templating.page("model", model=found)
     return content.whole(model.uri)
 
 
@@ -107,14 +106,6 @@ def test_a_figure_that_a_check_warns_of_is_marked(
     )
     found = re.findall(r'<td>([^<]+) <abbr title="A check [^"]*: same numbers">▲', html)
     assert found == ([] if marked is None else [marked])
-
-
-def test_a_million_tokens_cost_energy_and_a_share_of_the_machine() -> None:
-    """100 tok/s take 10,000 s for a million: at 720 W two kWh, and 10,000 s of 3 years of a machine of 4,000."""
-    html = page(*runs_of("a", [100.0], metrics={"gpu_power_mean_watt": 720.0}))
-    (row,) = re.findall(r"<tr data-rate.*?</tr>", html)
-    share = 4000 * 10_000 / (3 * 8766 * 3600)
-    assert text(row).endswith(f"100 2.00 0.60 {share:.2f}")
 
 
 def test_memory_and_what_explains_a_figure_stand_on_the_page() -> None:

@@ -4,13 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from sparkpub.record import owner
+from sparkpub.record.campaign import Campaign
 from sparkpub.record.owner import OWNER_FILE, Owner
+from sparkpub.record.record import Machine
 from sparkpub.review.dataset import load
 from sparkpub.site.build import build, refuse
 from sparkpub.site.content import SiteOptions
-from tests.site.conftest import contents, run_of, write_data, write_run
+from sparkpub.site.disk import contents
+from tests.collect.test_gather import committed, line
+from tests.collect.test_gather import gathered as gather
+from tests.leaderboards import LOAD, TPUT, runs_of
+from tests.site.conftest import run_of, write_data, write_run
 
 COMMIT = "a" * 40
+ONE = {**LOAD, "concurrency": 1}
 THEIRS = Owner(
     owner="some",
     repository="https://github.com/some/results.git",
@@ -85,3 +93,24 @@ def test_an_owner_who_is_not_gathered_is_named_with_a_link(
     listed = site(data, gathered, options)["owners/index.md"]
     assert "not gathered here" in listed
     assert "https://github.com/other/x" in listed
+
+
+def test_owners_of_one_recipe_share_a_cell_of_the_leaderboard(
+    tmp_path: Path, data: Path, options: SiteOptions
+) -> None:
+    lines = []
+    for name, values in {"one": [60.0, 60.2], "two": [60.4, 60.6]}.items():
+        folder = tmp_path / name / "data" / "comprehensive" / "c"
+        machine = Machine(kind="dgx-spark", id=name)
+        for record in runs_of("a", values, load=ONE, machine=machine):
+            speed = record.metrics[TPUT].model_copy(update={"source": "published"})
+            write_run(folder, record.model_copy(update={"metrics": {TPUT: speed}}))
+        about = Campaign(campaign="c", title="A")
+        (folder / "campaign.json").write_text(about.model_dump_json())
+        lines.append(line(name, tmp_path / name, committed(tmp_path / name)))
+    hub = tmp_path / "hub"
+    assert gather(hub, *lines).exit_code == 0
+    everything = load(data, *owner.gathered(hub / "gathered"))
+    page = dict(contents(build(everything, options)))["leaderboard/index.md"].decode()
+    # The means are 60.1 and 60.5.
+    assert ">60.3 <small>2 machines of 2 owners, 60.1 to 60.5</small>" in page

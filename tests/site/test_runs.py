@@ -8,7 +8,6 @@ from sparkpub.site.build import publish
 from sparkpub.site.content import ROOT, Page, SiteOptions
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.draw import draw
-from sparkpub.site.pages import templating
 from sparkpub.site.pages.runs import in_shell, samples
 from sparkpub.site.pages.runs import page as page_of
 
@@ -34,9 +33,9 @@ def test_a_finding_on_several_runs_says_what_it_is_on_the_page_of_each(
         told = {"repetitions": None, "deviation": share * value, "divisor": None}
         path.write_text(json.dumps(record | {"spreads": {TPUT: told}}))
     publication = publish(load(data), options)
-    (campaign,), templates = publication.campaigns, templating.Templates()
+    (campaign,) = publication.campaigns
     for index, stored in enumerate(campaign.runs):
-        html = page_of(publication, templates, campaign, index, "").html["run"]
+        html = page_of(publication, campaign, index, "").html["run"]
         own = [
             share
             for iteration, share in shares.items()

@@ -4,12 +4,9 @@ import base64
 import hashlib
 from types import SimpleNamespace
 
-import pytest
 from jinja2 import DictLoader, Environment
-from mkdocs.exceptions import PluginError
 
 from sparkpub.site.browser import security
-from sparkpub.site.mkdocs import refuse_others
 
 BASE, PALETTE, CONTENT = security.SCRIPT_TEMPLATES
 THEME = {
@@ -45,29 +42,6 @@ def test_a_feature_that_is_on_brings_its_script() -> None:
     found = rendered("tabs", base_url=".")["script-src"].split()
     assert source_of("tabs()") in found
     assert source_of("palette()") in found
-
-
-def test_a_host_that_the_site_allows_may_send_scripts_styles_and_frames() -> None:
-    host = "https://giscus.app"
-    rules = dict(
-        rule.split(" ", 1) for rule in security.policy(["go()"], [host]).split("; ")
-    )
-    named = {name for name, sources in rules.items() if host in sources.split()}
-    assert named == {
-        *("script-src", "style-src", "img-src"),
-        *("font-src", "connect-src", "frame-src"),
-    }
-    assert source_of("go()") in rules["script-src"]
-    assert "unsafe" not in " ".join(rules.values())
-
-
-@pytest.mark.parametrize(
-    "address", ["http://x.org", "https://x.org; script-src *", "*", "giscus.app"]
-)
-def test_what_is_no_address_of_a_host_is_refused(address: str) -> None:
-    with pytest.raises(PluginError, match="is not the address of a host"):
-        refuse_others([address])
-    refuse_others(["https://x.org:8443"])
 
 
 def test_nothing_inline_is_allowed_at_large_and_forms_go_nowhere_else() -> None:

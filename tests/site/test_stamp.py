@@ -26,7 +26,7 @@ site_name: test
 site_url: https://site.test/x/
 docs_dir: pages
 theme: {name: material, font: false, custom_dir: theme}
-plugins: [{sparkpub: {folders: data, cache: cache, templates: templates}}, {blog: {post_url_format: "{slug}"}}]
+plugins: [{sparkpub: {folders: data, cache: cache}}, {blog: {post_url_format: "{slug}"}}]
 markdown_extensions: [attr_list, md_in_html, tables, toc]
 """
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@x.test", "-C")
@@ -37,7 +37,6 @@ def project(data: Path, sources: Path, tmp_path: Path, cache: Path) -> Path:
     """A project with templates of its own, and facts."""
     files = {
         "pages/facts.yaml": FACT,
-        "templates/note.html.j2": "a note",
         "theme/note.html": "a note",
         "mkdocs.yml": CONFIG,
     }
@@ -116,7 +115,7 @@ def test_a_build_that_stops_leaves_no_digest_and_stops_again(project: Path) -> N
 
 
 def test_a_file_counts_by_its_content(project: Path) -> None:
-    path = project / "templates/note.html.j2"
+    path = project / "theme/note.html"
     path.touch()
     before, text = digest(project), path.read_bytes()
     path.write_bytes(text[:-1] + b" ")

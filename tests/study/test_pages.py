@@ -34,7 +34,7 @@ def publication(committed: Review) -> Publication:
 @pytest.fixture(scope="module")
 def rendered(publication: Publication) -> dict[str, str]:
     words = Words(publication, lambda *_, **__: "")
-    found = manual.pages(has_claims=True, has_runs=True)
+    found = manual.pages()
     found |= {uri: SOURCES / uri for uri in pages(SOURCES)}
     return {uri: words.page(read(path, uri)).text for uri, path in found.items()}
 

@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
     Launch,
@@ -26,7 +25,6 @@ from sparkpub.collect.environments.rootfs import (
     below,
     mountpoints,
 )
-from sparkpub.collect.workdir import OWN
 from sparkpub.plan.environments import ChrootOptions, Place
 
 SYSTEM = ("/proc", "/sys", "/dev")
@@ -60,16 +58,14 @@ class Chroot(OtherRoot):
             *options.binds,
             Place(str(launch.workdir.resolve()), INSIDE_WORKDIR),
         ]
-        admitted = OWN if options.user is None else workdir.share(launch.workdir)
         with mountpoints(root, binds) as undo:
             private = (_tool("unshare"), "--mount", "--propagation", "private")
             return HostProcess(
-                [*private, _tool("sh"), "-c", _script(root, binds, options, argv)],
+                [*private, _tool("sh"), "-c", _script(root, binds, argv)],
                 launch,
                 CLEAN | variables,
                 recorded=argv,
                 folder=root,
-                admitted=admitted,
                 meanings={
                     SETUP_FAILED: "the chroot could not be set up; the log says which mount failed"
                 },
@@ -77,9 +73,7 @@ class Chroot(OtherRoot):
             )
 
 
-def _script(
-    root: Path, binds: Sequence[Place], options: ChrootOptions, argv: Sequence[str]
-) -> str:
+def _script(root: Path, binds: Sequence[Place], argv: Sequence[str]) -> str:
     """Shell text that mounts everything and becomes the command; every word is quoted."""
     mount, quote = _tool("mount"), shlex.quote
     lines = []
@@ -93,8 +87,7 @@ def _script(
             lines.append(f"{mount} -o remount,bind,ro {target} || exit {SETUP_FAILED}")
     # The command starts in its folder; `chroot` itself changes to `/`.
     enter = ["/bin/sh", "-c", f'cd {INSIDE_WORKDIR} && exec "$@"', "sh", *argv]
-    user = ["--userspec", options.user] if options.user is not None else []
-    lines.append("exec " + shlex.join([_tool("chroot"), *user, str(root), *enter]))
+    lines.append("exec " + shlex.join([_tool("chroot"), str(root), *enter]))
     return "\n".join(lines)
 
 

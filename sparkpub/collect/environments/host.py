@@ -76,7 +76,6 @@ class HostProcess:
         *,
         recorded: Sequence[str],
         folder: Path | None = None,
-        admitted: str = OWN,
         meanings: Mapping[int, str] = {},
         undo: Callable[[], object] = lambda: None,
     ) -> None:
@@ -85,7 +84,7 @@ class HostProcess:
         self.argv = tuple(recorded)
         self._run, self._owner = launch.run, launch.owner
         self._group, where = cgroup.create(processes.notes(), launch.run[-100:])
-        self.isolation = Isolation(control_group=where, work_folder=admitted)
+        self.isolation = Isolation(control_group=where, work_folder=OWN)
         self._exit: Exit | None = None
         try:
             if shutil.which(argv[0], path=variables.get("PATH")) is None:
@@ -127,18 +126,6 @@ class HostProcess:
     def facts(self) -> None:
         """No engine knows of it."""
         return
-
-    def limit_memory(self, size: int) -> None:
-        """Limit its control group, in bytes. Raises CollectError, with the command ended, where that cannot be."""
-        if cgroup.limit(self._group, size):
-            return
-        self.stop(0)
-        self.close()
-        raise CollectError(
-            "the memory of a run cannot be limited",
-            where=f"control group {self.isolation.control_group}",
-            remedy="remove memory:, or run the collector in a control group of its own",
-        )
 
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None after `timeout` seconds. Children that outlive the command are ended with it."""

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
     Launch,
@@ -23,8 +22,7 @@ from sparkpub.collect.environments.rootfs import (
     OtherRoot,
     mountpoints,
 )
-from sparkpub.collect.workdir import OWN
-from sparkpub.plan.environments import NspawnOptions, Place, bytes_of
+from sparkpub.plan.environments import NspawnOptions, Place
 
 PROGRAM = "systemd-nspawn"
 SYSTEM = ("/dev", "/proc", "/run", "/sys", "/tmp", "/root", "/var", "/var/log", "/etc")  # noqa: S108 - inside
@@ -39,7 +37,7 @@ _VARIABLES = {"SYSTEMD_NSPAWN_LOCK": "0"}
 
 
 class Nspawn(OtherRoot):
-    """Commands run as root of a container, or as the user that the options name."""
+    """Commands run as root of a container."""
 
     no_container = "a container of systemd-nspawn, which has no engine and no image"
 
@@ -61,17 +59,12 @@ class Nspawn(OtherRoot):
         ]
         return [*found, *self.root_obstacles(options, models)]
 
-    def shares_ports(self, options: NspawnOptions) -> bool:
-        """Unless it has no network."""
-        return options.network == "host"
-
     def launch(self, launch: Launch, options: NspawnOptions) -> HostProcess:
         """Start the command in a container of its own."""
         argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
         root = Path(options.rootfs).resolve()
         binds = (*options.binds, Place(str(launch.workdir.resolve()), INSIDE_WORKDIR))
         points = [*(Place(name, name) for name in SYSTEM), *binds]
-        admitted = OWN if options.user is None else workdir.share(launch.workdir)
         container = [
             *_ALONE,
             f"--directory={root}",
@@ -84,17 +77,13 @@ class Nspawn(OtherRoot):
             ),
         ]
         with mountpoints(root, points) as undo:
-            running = HostProcess(
-                [_tool(), *container, "--", *_as_user(options, argv)],
+            return HostProcess(
+                [_tool(), *container, "--", *argv],
                 launch,
                 os.environ | dict(launch.marks) | _VARIABLES,
                 recorded=argv,
-                admitted=admitted,
                 undo=undo,
             )
-            if options.memory is not None:
-                running.limit_memory(bytes_of(options.memory))
-        return running
 
 
 def _tool() -> str:
@@ -110,25 +99,8 @@ def _flags(options: NspawnOptions, binds: Sequence[Place]) -> Iterator[str]:
     """Binds, devices and limits."""
     for bind in binds:
         flag = "--bind-ro" if bind.read_only else "--bind"
-        yield f"{flag}={_escaped(bind.source)}:{_escaped(bind.target)}"
+        yield f"{flag}={bind.source}:{bind.target}"
     for device in options.devices:
-        yield f"--bind={_escaped(device)}"
+        yield f"--bind={device}"
     for name, limit in options.ulimits.items():
         yield f"--rlimit={name.upper()}={'infinity' if limit < 0 else limit}"
-    if options.cpuset is not None:
-        yield f"--cpu-affinity={options.cpuset}"
-    if options.network == "none":
-        yield "--private-network"
-
-
-def _escaped(path: str) -> str:
-    """A path in an option in which colons separate."""
-    return path.replace("\\", "\\\\").replace(":", "\\:")
-
-
-def _as_user(options: NspawnOptions, argv: Sequence[str]) -> list[str]:
-    """The command as a user by name or number, as `chroot` knows them; systemd-nspawn itself takes names alone."""
-    if options.user is None:
-        return list(argv)
-    enter = ("/bin/sh", "-c", f'cd {INSIDE_WORKDIR} && exec "$@"', "sh")
-    return ["chroot", "--userspec", options.user, "/", *enter, *argv]

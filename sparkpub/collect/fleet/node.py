@@ -102,18 +102,13 @@ class RemoteLedger:
                 return None
 
     def keep(self, _machine: str | None, stored: Stored) -> None:
-        """Hand a run over, and forget it once the head has it, or wants none of it.
-
-        Raises CollectError where it did not arrive as it is; it then stays.
-        """
+        """Hand a run over, and forget it once the head has it, or wants none of it."""
         files = {
             item.path: stored.evidence_path(item).read_bytes()
             for item in stored.record.evidence
         }
         delivery = Delivery(stored.path.read_text(encoding="utf-8"), files)
-        problem = self.ask("keep", self.machine, delivery)
-        if problem is not None:
-            raise CollectError(problem)
+        self.ask("keep", self.machine, delivery)
         for file in stored.files:
             file.unlink(missing_ok=True)
 

@@ -1,11 +1,9 @@
 """A folder of results: its files, plain or compressed with gzip, and what lies beside each of them.
 
-That is what the tool printed, notes on the run (JSON or YAML), telemetry (CSV), an answer. Notes lie in a file of the
-report's own name (`a.json`: `a.meta.json`, `a.metadata.yaml`), or in one for everything in a folder and below it
-(`metadata.json`); the nearest one counts. A log has the report's own name, or the beginning of it where it is that of
-a sweep (`sweep.log`: `sweep-0.1.json`). Telemetry lies in a file of the report's own name (`a.telemetry.csv`,
-`a.gpu.csv`, `a.csv`), of the beginning of it (`07-telemetry.csv`: `07-chat.json`), or, where a folder holds one report,
-in any CSV of that folder.
+That is what the tool printed, notes on the run, telemetry, an answer. Notes lie in `meta.json` for everything in a
+folder and below it, or in a file that a layout names; the nearest one counts. A log has the report's own name, or the
+beginning of it where it is that of a sweep (`sweep.log`: `sweep-0.1.json`), and so has telemetry that no other report
+may have (`07-telemetry.csv`: `07-chat.json`).
 """
 
 import fnmatch
@@ -26,13 +24,11 @@ from sparkpub.tools.forms import MARKS, ResultFile, begins
 from sparkpub.tools.language import named_in
 from sparkpub.tools.where import holds
 
-LOGS = (".log", ".stdout", ".txt")
+LOG = ".log"
 _TOLD = (".md",)
 """People keep what a tool printed in it, with the command."""
-_NOTES = ("meta", "metadata")
-_NOTES_SUFFIXES = (".json", ".yaml", ".yml")
-_NAMES_OF_NOTES = [word + suffix for word in _NOTES for suffix in _NOTES_SUFFIXES]
-_TELEMETRY = ("telemetry", "gpu", "nvidia-smi")
+_NOTES = "meta.json"
+_TELEMETRY = "telemetry"
 _LONGEST_ANSWER = 200
 _EACH = 100
 """A line about the progress comes after so many files."""
@@ -86,15 +82,13 @@ class Folder:
     def reports(self, folder: Path) -> list[str]:
         """The names, without `.gz`, of the files in a folder that may be reports."""
         plain = (name.removesuffix(".gz") for name in self.names(folder))
-        return [
-            name for name in plain if name.endswith(forms.JSON) and not _is_noted(name)
-        ]
+        return [name for name in plain if name.endswith(forms.JSON) and name != _NOTES]
 
     def is_sidecar(self, file: ResultFile) -> bool:
         """Whether a file is one that a report beside it, or below its folder, may have: nothing has to be said of
         it."""
         reports = self.reports(file.path.parent)
-        if file.suffix in (*LOGS, *_TOLD):
+        if file.suffix in (LOG, *_TOLD):
             return any(begins(name, file.stem) for name in reports)
         if file.suffix == ".csv":
             is_named = any(begins(name, file.stem) for name in reports)
@@ -111,18 +105,15 @@ class Folder:
         return b""
 
     def notes(self, file: ResultFile) -> Iterator[Notes]:
-        """The notes on a file, the farthest first: from the folder that is imported down to those of its own name."""
+        """The notes on a file, the farthest first: from the folder that is imported down to its own."""
         folders = [file.path.parent]
         for _ in Path(file.source).parts[:-1]:
             folders.append(folders[-1].parent)
         further = [name for layout in self.given.layouts for name in layout.notes]
         for folder in reversed(folders):
             if folder not in self._notes:
-                names = (*further, *_NAMES_OF_NOTES)
-                self._notes[folder] = [*self._noted(folder, names)]
+                self._notes[folder] = [*self._noted(folder, (*further, _NOTES))]
             yield from self._notes[folder]
-        own = (f"{file.stem}{mark}{name}" for name in _NAMES_OF_NOTES for mark in "._")
-        yield from self._noted(file.path.parent, own)
 
     def _noted(self, folder: Path, names: Iterable[str]) -> Iterator[Notes]:
         for name in names:
@@ -197,20 +188,20 @@ class Beside:
         """What the tool printed; empty where there is none that can be read."""
         if not self.is_of_one_run:
             return b""
-        if own := self._namesake(LOGS):
+        if own := self._read([self.file.stem + LOG]):
             return own
-        sweeps = (self._namesake(LOGS, begin) for begin in _beginnings(self.file.stem))
+        sweeps = (self._read([begin + LOG]) for begin in _beginnings(self.file.stem))
         return _part(next(filter(None, sweeps), b""), self.file.name)
 
     @cached_property
     def log_of_call(self) -> bytes:
         """What the tool printed when it measured all runs of a file; empty where that is one, or nothing is there."""
-        return b"" if self.is_of_one_run else self._namesake(LOGS)
+        return b"" if self.is_of_one_run else self._read([self.file.stem + LOG])
 
     @cached_property
     def told(self) -> bytes:
         """What people wrote of the run in a file of the report's name."""
-        return self._namesake(_TOLD)
+        return self._read([self.file.stem + suffix for suffix in _TOLD])
 
     @cached_property
     def telemetry(self) -> bytes:
@@ -218,23 +209,15 @@ class Beside:
         if not self.is_of_one_run or self.file.suffix == ".csv":
             return b""
         stem = self.file.stem
-        if own := self._read([*_names_of_telemetry(stem), f"{stem}.csv"]):
-            return own
-        for begin in _beginnings(stem):
-            found = self._read(_names_of_telemetry(begin))
+        for begin in (stem, *_beginnings(stem)):
+            found = self._read([f"{begin}{mark}{_TELEMETRY}.csv" for mark in MARKS])
             if found and self._results(begin) == {stem}:
                 return found
-        tables = [name for name in self._names if name.endswith(".csv")]
-        is_alone = len(self.folder.reports(self.file.path.parent)) == 1
-        return self._read(tables) if is_alone and len(tables) == 1 else b""
+        return b""
 
     def _read(self, names: Sequence[str]) -> bytes:
         """The first of several files in its folder."""
         return self.folder.read(self.file.path.parent, names)
-
-    def _namesake(self, suffixes: Iterable[str], stem: str | None = None) -> bytes:
-        """A file of the report's name, or of another one."""
-        return self._read([(stem or self.file.stem) + suffix for suffix in suffixes])
 
     @property
     def _names(self) -> Iterator[str]:
@@ -250,17 +233,7 @@ class Beside:
 
 def is_notes(file: ResultFile) -> bool:
     """Whether a file holds what people noted."""
-    return file.suffix in _NOTES_SUFFIXES and _is_noted(file.name, "about")
-
-
-def _is_noted(name: str, *more: str) -> bool:
-    """By the last word of its name: `run1_metadata.json`."""
-    last_word = Path(name).stem.replace("_", ".").rpartition(".")[2]
-    return last_word in (*_NOTES, *more)
-
-
-def _names_of_telemetry(begin: str) -> list[str]:
-    return [f"{begin}{mark}{word}.csv" for word in _TELEMETRY for mark in MARKS]
+    return file.name in (_NOTES, "about.yaml")
 
 
 def _beginnings(stem: str) -> Iterator[str]:

@@ -83,8 +83,6 @@ class Given:
     """A key of the catalogue, or the name of any other machine."""
     mapping: Path | None = None
     """The file that says what the columns of a table mean."""
-    typed: tuple[str, ...] = ("sparkpub", "import", "PATH")
-    """The command itself, for lines that say how to go on."""
     say: Callable[[str], None] = lambda _: None
     """Where lines about the progress go."""
 

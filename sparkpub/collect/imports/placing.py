@@ -5,7 +5,6 @@ results or the command line say, else by the variant: `vllm-nvfp4-mtp`. Where on
 people call them follows it, else what differs. A build that the campaign has already keeps its name.
 """
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -51,6 +50,8 @@ class _Build(NamedTuple):
             if getattr(self, name)
             and any(getattr(self, name) != getattr(each, name) for each in others)
         ]
+        if self.machines and any(self.machines != each.machines for each in others):
+            said.append(f"{self.machines}-machine{'s' if self.machines > 1 else ''}")
         alike = [each for each in others if each[:-1] == self[:-1]]
         theirs = {item for each in alike for item in each.settings}
         own = [
@@ -73,7 +74,7 @@ def placed(
     homeless = [draft for draft in drafts if draft.environment is None]
     nameless = [left for left in lefts if left.reason == NAMELESS]
     if given.environment is None and len(homeless) == len(drafts):
-        _ask(homeless, nameless, given)
+        _ask(homeless, nameless)
     yield from lefts
     for draft in homeless:
         yield Left(draft.source, "it does not say where it ran; add --environment")
@@ -83,18 +84,14 @@ def placed(
         yield replace(draft, environment=names.of(draft))
 
 
-def _ask(homeless: Sequence[Draft], nameless: Sequence[Left], given: Given) -> None:
-    """Raise UsageError with the command to type, where all that is missing is what it can say."""
-    what, wanted = "where they ran", ["--environment native"]
+def _ask(homeless: Sequence[Draft], nameless: Sequence[Left]) -> None:
+    """Raise UsageError with the options to add, where all that is missing is what they can say."""
+    what, wanted = "where they ran", "--environment native"
     if nameless:
         what += " and which model it was"
-        wanted.append("--model NAME")
+        wanted += " --model NAME"
     if homeless or nameless:
-        flags = " and ".join(flag.split()[0] for flag in wanted)
-        raise UsageError(
-            f"add {flags}: these results don't say {what}",
-            remedy=" ".join(["type:", shlex.join(given.typed), *wanted]),
-        )
+        raise UsageError(f"these results don't say {what}", remedy=f"add {wanted}")
 
 
 def _in_environment(draft: Draft) -> Draft:

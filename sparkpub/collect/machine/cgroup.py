@@ -190,16 +190,6 @@ def _limited(group: Path) -> bool:
     return False
 
 
-def limit(folder: Path | None, size: int) -> bool:
-    """Limit the memory of a group, in bytes; False where that cannot be."""
-    for name in ("memory.max", "memory.limit_in_bytes"):
-        if folder is not None and (folder / name).is_file():
-            with suppress(OSError):
-                _write(folder / name, str(size))
-                return True
-    return False
-
-
 def of_run(folder: Path) -> Path:
     """The group that was made for a run, of a group that systemd-nspawn made below it for itself or its container."""
     own = folder.name.startswith(PREFIX)

@@ -266,8 +266,8 @@ def figures(record: Record) -> ShownFigures:
         "usual_hits": usual_hits(record),
         "gpu_memory_total_gib": memory_gib(record),
         "host_memory_total_gib": machine.memory_total_gib,
-        "limit_W": limit_of(record, "power_limit_watt"),
-        "default_W": limit_of(record, "power_default_watt"),
+        "limit_W": power_limit(record, "power_limit_watt"),
+        "default_W": power_limit(record, "power_default_watt"),
         "limit_MHz": limit_mhz,
         # What the matrix set, else what the GPU can do.
         "highest": machine.clocks_locked_mhz or limit_mhz,
@@ -330,6 +330,12 @@ def limit_of(record: Record, limit: str) -> float | None:
     return max(known, default=0.0) or getattr(machine_of(record), limit, None)
 
 
+def power_limit(record: Record, limit: str) -> float | None:
+    """The limit of all GPUs together, as their power is measured."""
+    each = limit_of(record, limit)
+    return each and each * devices(record)
+
+
 def memory_gib(record: Record) -> float | None:
     """The memory that the GPU can use, in GiB, as the run or its machine said it, else the catalogue's."""
     machine, observed = record.machine, record.observed
@@ -337,7 +343,7 @@ def memory_gib(record: Record) -> float | None:
     if machine.unified_memory or observed.device == "cpu":
         total = machine.memory_total_gib or 0.0
     usual = getattr(machine_of(record), "memory_total_gib", None)
-    return observed.device_total_gib or total or usual
+    return observed.device_total_gib or total or (usual and usual * devices(record))
 
 
 # -- rules ---------------------------------------------------------------------------------------------------------

@@ -301,6 +301,13 @@ def over(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(mean, math.sqrt(1 / weights.sum()), len(estimates) - 1)
 
 
+def together(means: Sequence[Estimate]) -> Estimate:
+    """Means of one thing over machines: `over` where each has an error, else their mean, of which no error is known."""
+    if all(each.error > 0 for each in means):
+        return over(means)
+    return Estimate(float(np.mean([each.value for each in means])), np.nan, np.nan)
+
+
 def spread(estimates: Sequence[Estimate]) -> dict[str, float]:
     """How much machines differ: `between_sd` is τ, the spread of the true effects, `i2_percent` the share of the spread
     of the estimates that is due to it, `q` Cochran's with its p, and `prediction95` where the effect on one more

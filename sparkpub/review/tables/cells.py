@@ -24,7 +24,7 @@ from sparkpub.review.statistics.estimate import (
     Floats,
     described,
     mean_of,
-    over,
+    together,
 )
 from sparkpub.review.statistics.order import by_server, by_unit
 from sparkpub.review.statistics.series import trends
@@ -72,6 +72,7 @@ COLUMNS: Columns = {
     **columns(
         "number",
         cv_percent="Standard deviation in percent of the mean",
+        error="Standard error of the mean",
     ),
     **interval(
         ci95="the 95 % interval of the mean",
@@ -234,10 +235,8 @@ def _over_machines(within: pd.DataFrame) -> dict[str, Any]:
     """What several machines, of which each is described, show together: each counts once. There is no interval where
     one of them has none."""
     n, sd = within["n"], within["sd"].fillna(0)
-    mean = Estimate(np.average(within["mean"], weights=n), np.nan, np.nan)
-    if within["ci95_low"].notna().all():
-        each = within[["mean", "error", "df"]].itertuples(index=False)
-        mean = over([Estimate(*figures) for figures in each])
+    each = within[["mean", "error", "df"]].itertuples(index=False)
+    mean = together([Estimate(*figures) for figures in each])
     low, high = mean.ends()
     # Of n runs n - 1 distances from their machine's mean are free.
     df = n.sum() - len(n)

@@ -12,7 +12,7 @@ default policy that lets that text through would protect from nothing that the r
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from jinja2 import Environment, pass_context
 from jinja2.runtime import Context
@@ -31,15 +31,11 @@ RULES = (
     ("base-uri", "'self'"),
     ("form-action", "'self'"),
 )
-OTHERS = ("script-src", "style-src", "img-src")
-"""Rules that name hosts of others where a site allows some, besides those that only such a site has."""
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
-def page_policy(
-    environment: Environment, allow: Sequence[str] = ()
-) -> Callable[[Context], str]:
-    """A function for templates that returns the policy of the page being rendered. `allow` are hosts of others."""
+def page_policy(environment: Environment) -> Callable[[Context], str]:
+    """A function for templates that returns the policy of the page being rendered."""
     templates = [environment.get_template(name) for name in SCRIPT_TEMPLATES]
 
     @pass_context
@@ -50,23 +46,15 @@ def page_policy(
         scripts: list[str] = []
         for template in templates:
             scripts += _INLINE_SCRIPT.findall(template.render(variables))
-        return policy(scripts, allow)
+        return policy(scripts)
 
     return policy_of_page
 
 
-def policy(scripts: Iterable[str], allow: Sequence[str] = ()) -> str:
-    """The policy under which these inline scripts may run, and nothing else that a page holds.
-
-    `allow` are addresses such as `https://giscus.app` whose scripts, styles, pictures, fonts, frames and answers a page
-    may have, too.
-    """
+def policy(scripts: Iterable[str]) -> str:
+    """The policy under which these inline scripts may run, and nothing else that a page holds."""
     hashes = [_hash(script) for script in scripts]
     rules = {"script-src": " ".join(["'self'", *hashes]), **dict(RULES)}
-    if allow:
-        rules |= dict.fromkeys(("font-src", "connect-src", "frame-src"), "'self'")
-        for name in (*OTHERS, "font-src", "connect-src", "frame-src"):
-            rules[name] = " ".join([rules[name], *allow])
     return "; ".join(f"{name} {sources}" for name, sources in rules.items())
 
 

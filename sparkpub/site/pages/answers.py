@@ -58,11 +58,10 @@ class Bar:
 class Card:
     """A question with its answer: bars, a small table or one large figure, and one line of words.
 
-    `words` are others with which readers ask it, `scope` says of what the figures are, `href` leads to more.
+    `scope` says of what the figures are, `href` leads to more.
     """
 
     question: str
-    words: str
     text: str
     href: str
     link: str
@@ -118,20 +117,20 @@ def home_boards(publication: Publication) -> dict[str, Board]:
 
 
 def _missing(
-    question: str, words: str, how: str, command: str = QUICK, href: str = "measure/"
+    question: str, how: str, command: str = QUICK, href: str = "measure/"
 ) -> Card:
     """The card of what was not measured. `how` says what measures it."""
     text = f"Not measured yet. {how}"
-    return Card(question, words, text, href, "How to measure it", command=command)
+    return Card(question, text, href, "How to measure it", command=command)
 
 
 # -- how fast, how many users ------------------------------------------------------------------------------
 
 
 def _fastest(board: Board | None) -> Card:
-    question, words = "Which model is fastest for one user?", "tokens per second, best"
+    question = "Which model is fastest for one user?"
     if board is None or board.metric.name != GENERATION:
-        return _missing(question, words, "This command measures one user first:")
+        return _missing(question, "This command measures one user first:")
     leading = _leading(board)
     behind = [row for row in board.rows if row not in leading]
     text = f"{lengths_name(board.load)}; differences under {REPEAT_PERCENT:g} % may be noise."
@@ -143,31 +142,29 @@ def _fastest(board: Board | None) -> Card:
         most = figure_text(behind[0].best.value, board.metric)
         text += f" Below {LARGE}B: up to {most}."
     models = counted(len(board.rows), "model")
-    return _ranking(board, question, words, text, f"All {models}")
+    return _ranking(board, question, text, f"All {models}")
 
 
 def _together(board: Board | None) -> Card:
-    words = "concurrency, parallel, how many users can it serve"
     if board is None or not board.load.at_once:
         how = "This command measures several at once:"
         command = f"{QUICK} --at-once 10"
-        return _missing("And for ten users together?", words, how, command)
+        return _missing("And for ten users together?", how, command)
     users = board.load.at_once
     leading = [row.best for row in _leading(board)[:MOST]]
     each = [entry.speed.per_user or entry.value / users for entry in leading]
     text = f"Each user gets {_range(each)} tokens a second."
     question = f"And for {flow_name(board.load)} together?"
-    return _ranking(board, question, words, text, "By model")
+    return _ranking(board, question, text, "By model")
 
 
-def _ranking(board: Board, question: str, words: str, text: str, link: str) -> Card:
+def _ranking(board: Board, question: str, text: str, link: str) -> Card:
     """The best models of a board as bars."""
     leading = [row.best for row in _leading(board)[:MOST]]
     best = max(entry.value for entry in leading)
     size = _size(board)
     return Card(
         question,
-        words,
         text,
         f"{ADDRESS}#{board_anchor(board)}",
         link,
@@ -225,12 +222,9 @@ def _spread(speed: Speed) -> str:
 
 def _capacity(board: Board | None) -> Card:
     question = "How many requests a second can it serve?"
-    words = "users, capacity, arrival rate, load"
     if board is None:
         how = "A matrix with several request rates does:"
-        return _missing(
-            question, words, how, "sparkpub collect MATRIX", "guide/servers/"
-        )
+        return _missing(question, how, "sparkpub collect MATRIX", "guide/servers/")
     leading = [row.best for row in _leading(board)]
     size = _size(board)
     held = [entry for entry in leading if entry.capacity.rate][: MOST - 1]
@@ -248,7 +242,7 @@ def _capacity(board: Board | None) -> Card:
         text += f" {counted(len(failed), 'model')} cannot take {lowest:g}."
     scope = f"{board.machine}, {size}{lengths_name(board.load)}, arriving at random"
     href = f"{ADDRESS}#{board_anchor(board)}"
-    return Card(question, words, text, href, "Capacity", scope, table=table)
+    return Card(question, text, href, "Capacity", scope, table=table)
 
 
 # -- context and formats -----------------------------------------------------------------------------------
@@ -257,12 +251,11 @@ def _capacity(board: Board | None) -> Card:
 def _context(publication: Publication, board: Board | None) -> Card:
     """Speed and wait of the best model that one user was measured with at several lengths."""
     question = "What does long context do to it?"
-    words = "long prompt, prefill, time to first token, depth"
     found = next(_measured_at_lengths(publication, board), None)
     if found is None:
         how = "This command measures three lengths:"
         command = f"{QUICK} --prompt 1024 --prompt 8192 --prompt 16384"
-        return _missing(question, words, how, command)
+        return _missing(question, how, command)
     first, *rest = found
     shown = [first, *rest[1 - MOST :]]
     rates = [decode(speed) or 0.0 for speed in shown]
@@ -280,7 +273,7 @@ def _context(publication: Publication, board: Board | None) -> Card:
     page = model_links.page(model)
     if len(found) >= FEWEST:  # of fewer there is no chart
         page += f"#context-of-{model.slug}"
-    return Card(question, words, text, page, "By model", scope, table=table)
+    return Card(question, text, page, "By model", scope, table=table)
 
 
 def _measured_at_lengths(
@@ -311,11 +304,11 @@ def _measured_at_lengths(
 
 def _formats(board: Board | None) -> Card:
     """What narrower weights change for one user."""
-    question, words = "Which format?", "FP8, NVFP4, FP4, 4-bit, quantisation, weights"
+    question = "Which format?"
     rows = [row for row in _leading(board) if len(row.entries) > 1] if board else []
     if board is None or not rows or board.metric.name != GENERATION:
         how = "Serve one model in two formats, and measure each:"
-        return _missing(question, words, how)
+        return _missing(question, how)
     shown = rows[: MOST - 1]
     widths = [
         bits for bits in board.widths if any(bits in row.entries for row in shown)
@@ -334,7 +327,7 @@ def _formats(board: Board | None) -> Card:
         text = f"Times as fast as 16 bits, where only the weights differ: {'; '.join(ratios)}. {text}"
     scope = f"{board.machine}, one user, {lengths_name(board.load)}"
     href = f"{ADDRESS}#{board_anchor(board)}"
-    return Card(question, words, text, href, "All formats", scope, table=table)
+    return Card(question, text, href, "All formats", scope, table=table)
 
 
 def _ratios(board: Board) -> dict[str, list[list[float]]]:
@@ -366,13 +359,12 @@ def _differ_in_weights(one: RankedFigure, other: RankedFigure) -> bool:
 def _power(publication: Publication) -> Card:
     """What the GPU drew, how warm it was and how fast it ran, over all runs that count."""
     question = "How many watts, how hot?"
-    words = "power, energy, temperature, heat, thermal, throttling, clock"
     home = publication.boards[0].machine
     mine = [speed for speed in publication.speeds if speed.machine == home]
     drawn = [speed for speed in mine if POWER in speed.figures]
     if not drawn:
         how = "Run it on the machine itself, whose sensors it reads:"
-        return _missing(question, words, how)
+        return _missing(question, how)
 
     def seen(*metrics: str) -> list[float]:
         rows = [speed.figures.get(name) for speed in mine for name in metrics]
@@ -398,7 +390,6 @@ def _power(publication: Publication) -> Card:
     }
     return Card(
         question,
-        words,
         " ".join(said),
         f"runs/?{urlencode(view, doseq=True)}",
         "Watts and heat of each run",
@@ -413,11 +404,10 @@ def _fits(publication: Publication) -> Card:
     home = publication.boards[0].machine
     mine = [speed for speed in publication.speeds if speed.machine == home]
     total = memory.of_machine(publication, home)
-    words = "unified memory, VRAM, size, out of memory"
     found = [fit for fit in memory.fits(mine) if not fit.speed.doubts]
     if total is None or not found:
         how = "A server that runs shows that its model fits:"
-        return _missing("What fits in the memory?", words, how)
+        return _missing("What fits in the memory?", how)
     largest: dict[int | None, memory.Fit] = {}
     for fit in sorted(found, key=lambda fit: -fit.weights_gib):
         largest.setdefault(fit.speed.bits, fit)
@@ -429,7 +419,6 @@ def _fits(publication: Publication) -> Card:
     _, first = shown[0]
     return Card(
         f"What fits in {total:.1f} GiB?",
-        words,
         "What is left holds KV cache, engine and system. ~: by the parameters in the name.",
         f"{model_links.page(first.speed.model)}#fits",
         f"Every format of {first.speed.model.name}",
@@ -443,10 +432,7 @@ def _fits(publication: Publication) -> Card:
 
 def _containers(publication: Publication) -> Card:
     """What Docker costs: as the newest campaign says that could tell, on the home machine where one could."""
-    question, words = (
-        "Does Docker cost anything?",
-        "container, overhead, slower, native",
-    )
+    question = "Does Docker cost anything?"
     metric, home = METRICS[GENERATION], publication.boards[0].machine
     found = []
     for campaign in newest_first(publication.campaigns):
@@ -462,7 +448,7 @@ def _containers(publication: Publication) -> Card:
     found.sort(key=lambda item: item[:2])
     if not found:
         how = "A matrix with environments of both kinds does:"
-        return _missing(question, words, how, "sparkpub collect MATRIX", "guide/spark/")
+        return _missing(question, how, "sparkpub collect MATRIX", "guide/spark/")
     _, is_away, speed, name, cost = found[0]
     where = f"{speed.setup.engine or 'Engine not stated'} on {speed.machine}"
     href, text = f"campaigns/{name}/", ""
@@ -471,11 +457,10 @@ def _containers(publication: Publication) -> Card:
         measured = [item for item in found if not item[1]]
         text += "; it was measured in separate blocks of time." if measured else "."
     if cost is None:
-        return Card(question, words, text, href, "Evidence", where, large="not known")
+        return Card(question, text, href, "Evidence", where, large="not known")
     machines = f", {cost.machines} machines" if cost.machines > 1 else ""
     return Card(
         question,
-        words,
         f"{cost.words}. {text}".strip(),
         href,
         "Evidence",
@@ -486,8 +471,7 @@ def _containers(publication: Publication) -> Card:
 
 
 def _engines(board: Board | None) -> Card:
-    """One model and width in two engines; where there is none, which engine is missing."""
-    words = "engine, SGLang, TensorRT-LLM, Ollama"
+    """One model and width in two engines."""
     for row in board.rows if board else ():
         for entries in row.entries.values():
             best = {entry.speed.setup.engine: entry for entry in reversed(entries)}
@@ -506,14 +490,9 @@ def _engines(board: Board | None) -> Card:
                 scope = f"{board.machine}, one user, {row.model.name}"
                 href = f"{ADDRESS}#{board_anchor(board)}"
                 text = lengths_name(board.load)
-                return Card("Which engine?", words, text, href, "By model", scope, bars)
-    engines = {speed.setup.engine for speed in (board.speeds if board else ())}
-    known = sorted(filter(None, engines)) or ["vLLM"]
-    other = "vLLM" if known == ["llama.cpp"] else "llama.cpp"
-    how = "Serve a model that is measured here with the other engine:"
-    return _missing(
-        f"{known[0]} or {other}?", words, how, "sparkpub quick localhost:8080"
-    )
+                return Card("Which engine?", text, href, "By model", scope, bars)
+    how = "Serve one model with both, and measure each:"
+    return _missing("vLLM or llama.cpp?", how)
 
 
 # -- yours -------------------------------------------------------------------------------------------------
@@ -522,7 +501,6 @@ def _engines(board: Board | None) -> Card:
 def _mine() -> Card:
     return Card(
         "Is mine as fast?",
-        "compare, measure my own, half the published number, slow",
         "Measure your server, or drop a result file: it stays in your browser. Half as fast? Compare clocks, "
         "format, speculation and tokens per step.",
         "measure/",
@@ -534,7 +512,6 @@ def _mine() -> Card:
 def _trust(publication: Publication) -> Card:
     return Card(
         "Can I trust it?",
-        "checks, evidence",
         findings.judged(publication),
         "review/",
         "What was checked",

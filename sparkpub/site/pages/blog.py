@@ -10,8 +10,8 @@ from typing import Any
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import POSTS, Page
-from sparkpub.site.pages.citation import bibtex
-from sparkpub.site.pages.templating import Templates, markdown_text
+from sparkpub.site.pages import templating
+from sparkpub.site.pages.templating import markdown_text
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import dates
 
@@ -100,28 +100,17 @@ def with_series(
     written: Mapping[str, Page],
     series: Sequence[Post],
     publication: Publication,
-    templates: Templates,
 ) -> Iterator[tuple[str, Page]]:
     """(address, page) of each post, with its place in the series, links to its neighbours, and how to cite it."""
-    options = publication.options
     for index, post in enumerate(series):
-        cited = bibtex(
-            f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
-            post.authors,
-            post.title,
-            post.date,
-            options.name,
-            options.url + post.href if options.url else "",
-        )
-        end = templates.text(
+        end = templating.text(
             "series.md.j2",
             post=post,
             place=index + 1,
             total=len(series),
             previous=series[index - 1] if index > 0 else None,
             next=series[index + 1] if index + 1 < len(series) else None,
-            bibtex=cited,
-            options=options,
+            options=publication.options,
             campaigns=campaigns_behind(post, publication),
         )
         page = written[post.uri]

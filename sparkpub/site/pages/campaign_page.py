@@ -17,7 +17,6 @@ from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import ENDINGS, Library
 from sparkpub.site.figures.others import capacities
 from sparkpub.site.figures.said import capacity, curves, drifting, growing
@@ -96,18 +95,10 @@ def context(
         "memory": memory.ledger(publication, campaign),
         "settings": environments_of(campaign),
         "recipes": [recipe for recipe in recipes if recipe.text],
-        "coverage": _covered(library, campaign),
+        "coverage": library.figure("coverage", campaign.name)
+        if cell_keys(campaign)
+        else None,
     }
-
-
-def _covered(library: Library, campaign: CampaignData) -> tuple[Figure, str] | None:
-    """Planned and completed runs, with the placeholder of the chart where a cell is not done."""
-    if not cell_keys(campaign):
-        return None
-    figure = library.figure("coverage", campaign.name)
-    if all(row["group"] == "done" for row in figure.chart.rows):
-        return figure, ""
-    return figure, library.place("coverage", campaign.name)
 
 
 # -- what it asks ----------------------------------------------------------------------------------------------

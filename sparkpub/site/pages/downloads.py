@@ -1,51 +1,43 @@
 """Data and downloads: everything behind the figures, in forms that other programs read."""
 
-from typing import Any
+from collections.abc import Mapping
 
-from pydantic_core import to_json
-
-from sparkpub.record.record import json_schema
 from sparkpub.review import told
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.tables import cells, comparisons, runs
+from sparkpub.review.tables.column import Columns
 from sparkpub.site.content import File
-from sparkpub.site.pages import badge, metadata
-from sparkpub.site.pages.templating import Templates
+from sparkpub.site.pages import badge, templating
 from sparkpub.site.publication import Publication
 
+PARQUET = "data/runs.parquet"
+TABLES: Mapping[str, Columns] = {
+    "runs": runs.COLUMNS,
+    "cells": cells.COLUMNS,
+    "comparisons": comparisons.COLUMNS,
+}
+"""The tables that a site publishes, with their columns."""
 MOST_ROWS = 10_000
 """Of a table as CSV, some 5 MB; a longer one is published as Parquet alone."""
 
 
 def contents(
     publication: Publication,
-    templates: Templates,
 ) -> dict[str, File]:
     """The download page and its files."""
     results = publication.results
-    dataset, review = publication.dataset, publication.review
-    documents: dict[str, Any] = {
-        "review": {
-            "findings": [finding.document() for finding in review.findings],
-            "runs": len(dataset.runs),
-            "excluded": dict(review.excluded),
-        },
-        "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
-        "record.schema": json_schema(),
-    }
     files: dict[str, bytes] = {}
-    tables = {name: getattr(results, name) for name in metadata.TABLES}
+    tables = {name: getattr(results, name) for name in TABLES}
     for name, table in tables.items():
         files[f"data/{name}.parquet"] = told.parquet(table)
     for name, table in tables.items():
         if len(table) <= MOST_ROWS:
             files[f"data/{name}.csv"] = told.csv(table)
-    files[metadata.PACKAGE] = metadata.data_package(publication, files)
-    for name, document in documents.items():
-        files[f"data/{name}.json"] = to_json(document) + b"\n"
     proofs = [item for files in publication.evidence.values() for item in files]
     files["data/SHA256SUMS"] = "".join(
         f"{item.sha256}  {item.address}\n" for item in proofs if item.address
     ).encode()
-    page = templates.page(
+    page = templating.page(
         "data",
         files={address: len(data) for address, data in files.items()},
         campaigns=publication.campaigns,
@@ -54,3 +46,10 @@ def contents(
     )
     files[badge.ADDRESS] = badge.of_site(publication)
     return {"data/index.md": page, **files}
+
+
+def pandas_line(publication: Publication, campaign: CampaignData) -> str:
+    """Python that loads the rows of a campaign from the site; from its folder where its address is not known."""
+    url = publication.options.url
+    wanted = f'filters=[("campaign", "==", "{campaign.name}")]'
+    return f'pd.read_parquet("{url}{PARQUET}", {wanted})'

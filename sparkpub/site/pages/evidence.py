@@ -43,7 +43,7 @@ def published(
     for role, path, sha256, size, truncated in files:
         address = _address(stored, path)
         repository = None if address is None else _linked(path, options, owner)
-        if owner is not None or (repository and not options.evidence_on_site):
+        if owner is not None:
             address = None
         found.append(
             Published(

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
 
-from sparkpub.site.pages import campaign_page
+from sparkpub.site.pages import campaign_page, templating
 from sparkpub.site.pages.blog import Post
-from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
 ADDRESS = "feed.xml"
@@ -15,9 +14,7 @@ _FORBIDDEN = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 """Characters that XML 1.0 has no way to write (section 2.2)."""
 
 
-def feed(
-    publication: Publication, posts: Sequence[Post], templates: Templates
-) -> bytes:
+def feed(publication: Publication, posts: Sequence[Post]) -> bytes:
     """The feed as XML in UTF-8. A campaign says its answers, and changes with its last run."""
     entries = []
     for campaign in publication.campaigns:
@@ -42,7 +39,7 @@ def feed(
         }
         entries.append(entry)
     entries.sort(key=itemgetter("updated", "href"), reverse=True)
-    text = templates.text("feed.xml.j2", entries=entries, options=publication.options)
+    text = templating.text("feed.xml.j2", entries=entries, options=publication.options)
     return _FORBIDDEN.sub("", text).encode()
 
 

@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-import pandas as pd
-
 from sparkpub.record import catalogue
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.record import Record
@@ -45,14 +43,13 @@ LinkOf = Callable[[str], str]
 
 def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
     """A heading and a table for each kind of machine that has runs, in the order in which they ran."""
-    number = {campaign.name: place for place, campaign in enumerate(campaigns, 1)}
     records = [record for campaign in campaigns for record in campaign.records]
     of_kind = grouped(records, lambda record: setup_of(record).machine or UNDESCRIBED)
     parts = []
     for name, mine in of_kind.items():
         runs = Counter(record.campaign for record in mine)
         links = [
-            f"{number[campaign.name]}: {_link(campaign, address, runs[campaign.name])}"
+            _link(campaign, address, runs[campaign.name])
             for campaign in campaigns
             if campaign.name in runs
         ]
@@ -60,32 +57,17 @@ def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
         ids = {record.machine.id for record in mine} - {None}
         if len(ids) > 1:
             rows.append(("machines", f"{len(ids)}, told apart by a salted hash"))
-        described = pd.DataFrame([_described(record) for record in mine])
-        described.index = pd.Index([number[record.campaign] for record in mine])
-        rows += [
-            (str(field), _values(told))
-            for field, told in described.items()
-            if any(told)
-        ]
+        described = [_described(record) for record in mine]
+        for field in described[0]:
+            values = dict.fromkeys(told[field] for told in described)
+            known = [plain(value) for value in values if value]
+            if known:
+                rows.append((field, "<br>".join(known)))
         parts += [f"## {plain(name)}", reference.table(("what", "as recorded"), rows)]
         missing = [name for name in MACHINE.values() if name not in dict(rows)]
         if missing:
             parts.append(f"Not recorded: {', '.join(missing)}.")
     return "\n\n".join(parts)
-
-
-def _values(told: pd.Series) -> str:
-    """The values of a field, several each with the numbers of the campaigns that have it."""
-    known = told[told != ""]
-    places = known.groupby(known, sort=False).groups
-    if len(places) == 1:
-        return plain(known.iloc[0])
-    lines = []
-    for text, where in places.items():
-        numbers = sorted(set(where))
-        noun = "campaign" if len(numbers) == 1 else "campaigns"
-        lines.append(f"{plain(str(text))} ({noun} {', '.join(map(str, numbers))})")
-    return "<br>".join(lines)
 
 
 def _described(record: Record) -> dict[str, str]:

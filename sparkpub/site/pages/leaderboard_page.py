@@ -82,25 +82,28 @@ def cell(
     best = grouped(row.entries.get(bits, ()), lambda entry: entry.speed.setup.engine)
     for engine, (entry, *_) in best.items():
         speed, capacity = entry.speed, entry.capacity
+        owners = {each.speed.owner for each in entry.agreeing}
         told = [
             speed.weights if len(columns_of(board)[bits]) > 1 else "",
             (engine or "engine not stated") if len(engines) > 1 else "",
             "speculative" if speed.is_speculative else "",
             served([capacity]) if capacity is not None and capacity.rate else "",
-            speed.owner,
-            agreement(row.agreeing(entry), board.metric),
+            speed.owner if len(owners) == 1 else "",
+            agreement(entry.agreeing, board.metric),
         ]
         yield entry, ", ".join(filter(None, told))
 
 
 def agreement(entries: Sequence[RankedFigure], metric: Metric) -> str:
-    """`3 machines, 58.8 to 59.5`; empty of a single one."""
+    """`3 machines of 2 owners, 58.8 to 59.5`; empty of a single one."""
     if len(entries) < 2:
         return ""
+    owners = {entry.speed.owner for entry in entries}
+    of = f" of {len(owners)} owners" if len(owners) > 1 else ""
     ends = (
         figure_text(end([each.value for each in entries]), metric) for end in (min, max)
     )
-    return f"{len(entries)} machines, {' to '.join(ends)}"
+    return f"{len(entries)} machines{of}, {' to '.join(ends)}"
 
 
 def board_anchor(board: Board) -> str:

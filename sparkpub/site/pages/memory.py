@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sparkpub.record.identity import expected, shown
 from sparkpub.record.record import Record
-from sparkpub.record.text import listed, spread
+from sparkpub.record.text import spread
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import stated_sizes
@@ -14,7 +14,7 @@ from sparkpub.review.speeds import Speed
 from sparkpub.site.figures.figure import Entry, Table, Value
 from sparkpub.site.publication import Publication, cell_keys, cell_label, run_address
 
-USED = "used, not broken down"
+USED = "not broken down"
 PARTS = ("weights", "KV cache", "engine and other", "page cache", USED, "free")
 """Into which the machine's memory is divided, from left to right."""
 
@@ -25,7 +25,7 @@ Parts = Mapping[str, float]
 def ledger(
     publication: Publication, campaign: CampaignData
 ) -> tuple[str, Table] | None:
-    """Which part is the largest, what the records do not show, and a row per cell: one real run, the median by free
+    """Which part is the largest, and a row per cell: one real run, the median by free
     memory, at its peak. None where no record says where memory went."""
     known = [
         (run, memory_parts(run.record))
@@ -45,15 +45,11 @@ def ledger(
     shown = [name for name in PARTS if any(parts.get(name, 0) > 0 for parts in every)]
     if not shown:
         return None
-    says = _largest(every)
-    missing = [part for part in ("weights", "page cache") if part not in shown]
-    if missing:
-        says += f" The records do not show {listed(missing)}."
     rows: list[Sequence[Value]] = [
         [label, run, *_sizes(parts, shown)] for label, run, parts in body
     ]
     heads = [f"{name[0].upper()}{name[1:]} (GiB)" for name in shown]
-    return says, Table(("Cell", "Run", *heads), rows)
+    return _largest(every), Table(("Cell", "Run", *heads), rows)
 
 
 def _sizes(parts: Parts, shown: list[str]) -> list[str]:
@@ -100,11 +96,7 @@ def _largest(runs: list[Parts]) -> str:
         if part != "free"
     }
     part = max(sizes, key=lambda name: sum(sizes[name]))
-    if not sizes[part]:
-        return "The records do not show where memory went."
     amounts = spread([f"{size:.1f}" for size in sizes[part]], "GiB")
-    if part == USED:
-        return f"{amounts} are in use; the records do not show for what."
     return f"Most of the memory in use is {part}: {amounts}."
 
 
@@ -113,6 +105,9 @@ def _largest(runs: list[Parts]) -> str:
 
 SCALED = {"NVFP4": 4.5, "MXFP4": 4.25}
 """Bits of a parameter in formats that scale blocks of 16 and 32 of them by a number of 8 bits."""
+
+FEWEST_BITS = 4
+"""Of formats with fewer the name tells no size: IQ1_M takes nearly two bits for each parameter."""
 
 
 class Fit(NamedTuple):
@@ -161,7 +156,7 @@ def _fit(speed: Speed) -> Fit | None:
     # Of a name that says how many parameters work at once, the others are not known.
     named = stated_sizes(speed.model.name).get("")
     bits = SCALED.get(speed.weights, speed.bits)
-    if bits is None or named is None:
+    if bits is None or bits < FEWEST_BITS or named is None:
         return None
     return Fit(speed, named * bits / 8 / 2**30, False, kv)
 
@@ -176,6 +171,8 @@ def of_machine(publication: Publication, name: str) -> float | None:
         if not machine.unified_memory and any(own):
             return sum(own)
         if machine.memory_total_gib and (machine.unified_memory or not machine.gpus):
-            return machine.memory_total_gib
-    known = next((machine_of(speed.records[0]) for speed in speeds), None)
-    return None if known is None else known.memory_total_gib
+            return machine.memory_total_gib * (machine.count or 1)
+        known = machine_of(speed.records[0])
+        if known is not None and known.memory_total_gib:
+            return known.memory_total_gib * (machine.count or 1)
+    return None

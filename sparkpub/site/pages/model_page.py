@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import metric_of
@@ -24,14 +24,10 @@ from sparkpub.site.pages.measure_page import identity
 from sparkpub.site.publication import Publication
 
 MakeCurves = Callable[[ModelName, Sequence[Speed], Mapping[Setup, str]], Figure | None]
-ENERGY = "energy_per_million_tokens_wh"
 ACCURACY = ("accuracy", "exact_match")
 """How the metrics begin that say how right a model's answers are."""
 MORE = ("draft_acceptance", "acceptance_length", "request_goodput", "model_load")
 """How the metrics begin that explain a recipe's figures beside its loads."""
-HOURS_PER_YEAR = 8766
-KWH_PRICE, MACHINE_PRICE, YEARS = 0.30, 4000, 3
-"""What a reader's prices begin with: of a kilowatt hour, of the machine, and how long it is used."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +155,6 @@ def context(
             for name, speeds in zip(names.values(), model.setups.values(), strict=True)
         ],
         "compared": "" if compared is None else identity(compared),
-        "costs": _costs(model, names),
-        "prices": {"kwh": KWH_PRICE, "machine": MACHINE_PRICE, "years": YEARS},
         "accuracy": list(_accuracy(publication, model)),
         "fits": [
             (fit, memory.of_machine(publication, fit.speed.machine))
@@ -255,61 +249,7 @@ def _by_load(speed: Speed) -> tuple[float, ...]:
     return tuple(size or 0 for size in (*sizes, load.at_once))
 
 
-# -- cost and accuracy -------------------------------------------------------------------------------------
-
-
-class Cost(NamedTuple):
-    """What a million tokens cost: the load with the most throughput, the hours that they take, the GPU's energy in kWh,
-    None where it was not measured, and both in money at the prices above."""
-
-    name: str
-    best: Speed
-    rate: float
-    kwh: float | None
-    electricity: str
-    machine: str
-
-
-def _costs(model: ModelPage, names: Mapping[Setup, str]) -> list[Cost]:
-    """Of each set-up, of the loads whose energy was measured where there are some."""
-    found = []
-    for setup, speeds in model.setups.items():
-        closed = [
-            speed
-            for speed in speeds
-            if GENERATION in speed.figures and not speed.doubts
-        ]
-        measured = [speed for speed in closed if _kwh(speed) is not None]
-        if closed:
-            best = max(measured or closed, key=_rate)
-            kwh = _kwh(best)
-            share = MACHINE_PRICE / (YEARS * HOURS_PER_YEAR) * _hours(best)
-            electricity = "–" if kwh is None else money(KWH_PRICE * kwh)
-            cost = Cost(names[setup], best, _rate(best), kwh, electricity, money(share))
-            found.append(cost)
-    return found
-
-
-def _rate(speed: Speed) -> float:
-    return speed.mean(GENERATION) or 0.0
-
-
-def _hours(speed: Speed) -> float:
-    """How long a million tokens take."""
-    return 1e6 / _rate(speed) / 3600
-
-
-def _kwh(speed: Speed) -> float | None:
-    """Energy of the GPU for a million tokens: as measured, else from its mean power."""
-    measured, watt = speed.mean(ENERGY), speed.mean("gpu_power_mean_watt")
-    if measured is not None:
-        return measured / 1000
-    return None if watt is None else watt / 1000 * _hours(speed)
-
-
-def money(amount: float) -> str:
-    """An amount of money: cents, and of less than one two digits, as `costs.js` writes it."""
-    return f"{amount:#.2g}" if amount < 0.995 else f"{amount:.2f}"
+# -- accuracy ---------------------------------------------------------------------------------------------
 
 
 def _accuracy(

@@ -13,8 +13,8 @@ from sparkpub.site.figures.draw import Drawn, as_png
 from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.output import image, standalone
+from sparkpub.site.pages import templating
 from sparkpub.site.pages.findings import problems
-from sparkpub.site.pages.templating import Templates
 
 _DRAWING = re.compile(r"(<svg\b[^>]*>).*?</svg>", re.DOTALL)
 CAVEATS = '<details class="sp-plain sp-caveats'
@@ -28,14 +28,11 @@ MOST_INLINE = 300_000
 class Placing:
     """Puts figures into pages: writes the HTML of each once."""
 
-    def __init__(
-        self, library: Library, templates: Templates, drawn: Mapping[str, Drawn]
-    ) -> None:
+    def __init__(self, library: Library, drawn: Mapping[str, Drawn]) -> None:
         self._images: dict[str, File] = {}
         """The drawings that pages came to name as files."""
         self._library = library
         self._figures = library.wanted
-        self._templates = templates
         self._drawn = drawn
         self._placed = cache(self._place)
 
@@ -77,7 +74,7 @@ class Placing:
         if asked and CAVEATS not in html:
             # Figures of one campaign share its findings.
             shared = {id(one): one for key in asked for one in self._figures[key].flags}
-            blocks[asked[0]] += self._templates.text(
+            blocks[asked[0]] += templating.text(
                 "caveats.html.j2",
                 problems=problems(shared.values()),
                 publication=self._library.publication,
@@ -100,7 +97,7 @@ class Placing:
 
     def _html(self, figure: Figure, images: Sequence[str]) -> str:
         key = figure.drawn_as or figure.key
-        return self._templates.text(
+        return templating.text(
             "figure.html.j2",
             figure=figure,
             drawn=self._drawn[key],

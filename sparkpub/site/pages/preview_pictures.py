@@ -7,9 +7,8 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import SITE_CARD
 from sparkpub.site.figures.draw import as_png
-from sparkpub.site.pages import campaign_page, front_page
+from sparkpub.site.pages import campaign_page, front_page, templating
 from sparkpub.site.pages.blog import Post
-from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
 TITLE, TEXT = (38, 3), (68, 5)
@@ -22,7 +21,7 @@ def card(campaign: CampaignData) -> str:
 
 
 def pictures(
-    publication: Publication, series: Sequence[Post], templates: Templates, cache: Cache
+    publication: Publication, series: Sequence[Post], cache: Cache
 ) -> dict[str, bytes]:
     """A picture for each campaign, with its first answer, for each post, with its description, and one of the site for
     all other pages."""
@@ -36,7 +35,7 @@ def pictures(
     found = {}
     for address, (title, text) in shown.items():
         parts = {"title": _lines(title, *TITLE), "text": _lines(text, *TEXT)}
-        svg = templates.text("card.svg.j2", name=name, **parts)
+        svg = templating.text("card.svg.j2", name=name, **parts)
         found[address] = as_png(svg, cache)
     return found
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from sparkpub.record.derived import values_of
-from sparkpub.record.metrics import Metric, ranked
+from sparkpub.record.metrics import ranked
 from sparkpub.review.names import parts_of
 from sparkpub.site.figures import explore
 from sparkpub.site.figures.library import Library
@@ -58,8 +58,10 @@ def explorer(
     if not found:
         return None
     metrics, rows = ranked(found.values()), table.rows
-    across, up = metrics[0], _beside(rows, metrics)
-    columns = _columns(rows, metrics)
+    having = Counter(name for row in rows for name in row)
+    # The first view is of what most runs have, so that it is not empty.
+    common = [one for one in metrics if 2 * having[one.name] > len(rows)] or metrics
+    across, up, columns = common[0], common[min(1, len(common) - 1)], common[:COLUMNS]
     titles = {one.name: one.info.title for one in publication.campaigns}
     fields = {axis: _values(rows, axis, titles) for axis in FIELDS}
     # What is special about one of several environments has no room in a legend of all campaigns.
@@ -96,21 +98,6 @@ def _values(
     called = titles if axis == "campaign" else {}
     found = {row[axis]: called.get(row[axis], row[axis]) for row in rows}
     return dict(sorted(found.items(), key=lambda item: item[1].casefold()))
-
-
-def _columns(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Sequence[Metric]:
-    """The metrics that the table begins with: the first that more than half of the runs have, or else the first."""
-    having = Counter(name for row in rows for name in row)
-    common = [metric for metric in known if 2 * having[metric.name] > len(rows)]
-    return (common or known)[:COLUMNS]
-
-
-def _beside(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Metric:
-    """The first metric that half of the runs with the first of all have too, so that the first view is not empty."""
-    across, *others = known
-    having = Counter(name for row in rows if across.name in row for name in row)
-    common = [one for one in others if 2 * having[one.name] >= having[across.name]]
-    return (common or others or known)[0]
 
 
 def _runs(publication: Publication) -> Iterator[ProgramRow]:

@@ -38,6 +38,7 @@ from sparkpub.review.names import Names
 from sparkpub.review.physics import bytes_per_step
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.vocabulary import STATISTICS
+from sparkpub.site.pages.downloads import TABLES
 
 SIMULATED = Path(__file__).parent / "simulated.md"
 """Size and power of the verdicts, as they were simulated."""
@@ -140,6 +141,16 @@ def _thresholds() -> str:
         f"- {name.lower().replace('_', ' ')}: {one:g}. {plain(one.reason)}"
         for name, one in THRESHOLDS.items()
     )
+
+
+def _columns() -> str:
+    """The columns of each published table, a line that opens."""
+    parts = []
+    for name, columns in TABLES.items():
+        rows = ((f"`{column}`", one.meaning) for column, one in columns.items())
+        summary = f"{name} ({counted(len(columns), 'column')})"
+        parts.append(folded(summary, table(("column", "meaning"), rows)))
+    return "\n\n".join(parts)
 
 
 def _telemetry() -> str:
@@ -257,6 +268,7 @@ def _simulated() -> Mapping[str, str]:
 
 _REFERENCES: Mapping[str, Callable[[], str]] = {
     "statistics": _statistics,
+    "columns": _columns,
     "checks": _checks,
     "thresholds": _thresholds,
     "telemetry": _telemetry,
@@ -307,10 +319,12 @@ _OPEN = "What has nobody tested yet?"
 def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) -> str:
     """Claims by the question that they answer, the first one open, a line each: what it says, and the verdict; behind
     it the figures, and where it was published. `links` leads to each campaign, in Markdown."""
-    by_question = grouped(verdicts, lambda verdict: _question(verdict, names))
+    by_question = grouped(verdicts, _question)
     parts: list[str] = []
-    for question in sorted(by_question, key=_place):
-        mine = by_question[question]
+    for question in dict.fromkeys((_SPEED, *_TOPICS.values(), _CONDUCT, _OPEN)):
+        mine = by_question.get(question, ())
+        if not mine:
+            continue
         words = Counter(verdict.verdict for verdict in mine)
         counts = [f"{n} {_TOLD.get(word, word)}" for word, n in words.most_common()]
         tally = f"{counted(len(mine), 'claim')}: {listed(counts)}"
@@ -320,28 +334,13 @@ def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) 
     return "\n\n".join(parts)
 
 
-def _place(question: str) -> tuple[bool, ...]:
-    """Comparisons come first, that of speed before others, and at the end how it was measured and what is open."""
-    is_late = question in (_CONDUCT, _OPEN)
-    is_of_speed = question.startswith(_SPEED)
-    return question == _OPEN, is_late, ":" not in question, not is_of_speed
-
-
-def _question(verdict: Verdict, names: Names) -> str:
-    """What a claim answers: about which topic, and between which sides."""
+def _question(verdict: Verdict) -> str:
+    """What a claim is about."""
     claim = verdict.claim
     if claim.metric is None:
         return _OPEN if claim.expect is None else _CONDUCT
     metric = METRICS.get(claim.metric)
-    topic = _TOPICS.get(metric.unit, _SPEED) if metric is not None else _SPEED
-    if claim.compare is None:
-        return topic
-    sides = [
-        plain(names.environment(claim.campaign, side.strip()))
-        for side in claim.compare.split("/")
-    ]
-    # Native against Docker asks the same as Docker against native.
-    return f"{topic}: {' or '.join(sorted(sides))}?"
+    return _SPEED if metric is None else _TOPICS.get(metric.unit, _SPEED)
 
 
 def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:

@@ -18,7 +18,8 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.site.content import ROOT, SHELL, Page, placeholder, way_to_root
 from sparkpub.site.figures.telemetry import Trace
-from sparkpub.site.pages.templating import Templates, markdown_text
+from sparkpub.site.pages import templating
+from sparkpub.site.pages.templating import markdown_text
 from sparkpub.site.publication import (
     Publication,
     cell_label,
@@ -34,19 +35,16 @@ _PLACE = re.compile(r"<div data-sp-run>.*?</div>", re.DOTALL)
 
 
 class Standing(NamedTuple):
-    """A metric of a run within its cell. `rank` counts from the best (the largest, where neither way is better);
-    `against_mean` is the deviation from the mean of the cell in per cent, None on a scale without a true zero."""
+    """A metric of a run; `against_mean` is its deviation from the mean of the cell in per cent, None on a scale without
+    a true zero, and where the run is not in the mean."""
 
     metric: Metric
     given: MetricValue
-    rank: int = 0
-    of: int = 0
     against_mean: float | None = None
 
 
 def page(
     publication: Publication,
-    templates: Templates,
     campaign: CampaignData,
     index: int,
     chart: str,
@@ -61,7 +59,7 @@ def page(
     by_rank = grouped(record.metrics, lambda name: name in leading)
     of_cell = review.by_cell.get((campaign.name, "/".join(record.cell)), ())
     shared = [one for one in of_cell if not one.runs and one.severity != "info"]
-    text = templates.text(
+    text = templating.text(
         "run.html.j2",
         run=record,
         campaign=campaign,
@@ -96,14 +94,9 @@ def standing(publication: Publication, record: Record, name: str) -> Standing:
     cell = publication.results.cell(record.campaign, record.cell, name)
     if value is None or cell is None or record.run_id not in cell.runs:
         return Standing(metric, given)
-    by_id = publication.dataset.by_id
-    others = [by_id[run].record.value(name) for run in cell.runs]
-    sign = -1 if metric.direction == "lower" else 1
-    better = [one for one in others if one is not None and sign * one > sign * value]
-    against = None
-    if cell.mean and metric.unit != "°C":
-        against = 100 * (value - cell.mean) / cell.mean
-    return Standing(metric, given, len(better) + 1, cell.n, against)
+    if not cell.mean or metric.unit == "°C":
+        return Standing(metric, given)
+    return Standing(metric, given, 100 * (value - cell.mean) / cell.mean)
 
 
 def _last_lines(log: Path) -> list[tuple[int, str]]:

@@ -2,18 +2,13 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import (
-    Environment,
-    FileSystemLoader,
-    StrictUndefined,
-    TemplateError,
-)
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, file_size, listed, percent, rounded
 from sparkpub.review.checks import CHECKS
@@ -33,64 +28,55 @@ def markdown_text(text: Any) -> Markup:
     return Markup(_SPECIAL.sub(lambda sign: f"&#{ord(sign[0])};", plain))  # noqa: S704 - this is the escaping
 
 
-class Templates:
-    """The page templates. Files in `override` win over the shipped ones of the same name."""
+def page(template: str, **context: Any) -> Page:
+    """A page as a template writes it: Markdown, whose `{{ front(title=…) }}` says what it says of itself, and whose
+    HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
+    meta: dict[str, Any] = {}
+    parts: dict[str, str] = {}
 
-    def __init__(self, override: Path | None = None) -> None:
-        folders = [folder for folder in (override, SHIPPED) if folder is not None]
-        environment = Environment(
-            loader=FileSystemLoader(folders),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
-        environment.filters |= {"md": markdown_text, "size": file_size}
-        environment.globals |= {
-            "root": ROOT,
-            "CHECKS": CHECKS,
-            "METRICS": METRICS,
-            "slug": slug,
-            "drawing": markup,
-            "counted": counted,
-            "listed": listed,
-            "percent": percent,
-            "rounded": rounded,
-            "load_name": load_name,
-            "model_page": model_links.page,
-            "setup_page": model_links.setup,
-            "setup_anchor": model_links.setup_anchor,
-        }
-        self._environment = environment
+    def front(**said: Any) -> str:
+        meta.update(said)
+        return ""
 
-    def page(self, template: str, **context: Any) -> Page:
-        """A page as a template writes it: Markdown, whose `{{ front(title=…) }}` says what it says of itself, and whose
-        HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
-        meta: dict[str, Any] = {}
-        parts: dict[str, str] = {}
+    def html(caller: Callable[[], str]) -> Markup:
+        part = str(caller()).strip()
+        key = block_key(part)
+        parts[key] = part
+        return Markup(f"\n{placeholder(key)}\n")  # noqa: S704 - a hexadecimal digest
 
-        def front(**said: Any) -> str:
-            meta.update(said)
-            return ""
+    written = text(f"{template}.md.j2", front=front, html=html, **context)
+    return Page(meta, written.lstrip(), parts)
 
-        def html(caller: Callable[[], str]) -> Markup:
-            part = str(caller()).strip()
-            key = block_key(part)
-            parts[key] = part
-            return Markup(f"\n{placeholder(key)}\n")  # noqa: S704 - a hexadecimal digest
 
-        text = self.text(f"{template}.md.j2", front=front, html=html, **context)
-        return Page(meta, text.lstrip(), parts)
+def text(template: str, **context: Any) -> str:
+    """A rendered template."""
+    return _environment().get_template(template).render(**context)
 
-    def text(self, template: str, **context: Any) -> str:
-        """A rendered template. Raises SiteError naming the template and its line."""
-        try:
-            return self._environment.get_template(template).render(**context)
-        except TemplateError as error:
-            line = getattr(error, "lineno", None)
-            raise SiteError(
-                f"template {template}: {error.message or error}",
-                where=f"line {line}" if line else "",
-                remedy="correct the template",
-            ) from error
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(SHIPPED),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"md": markdown_text, "size": file_size}
+    environment.globals |= {
+        "root": ROOT,
+        "CHECKS": CHECKS,
+        "METRICS": METRICS,
+        "slug": slug,
+        "drawing": markup,
+        "counted": counted,
+        "listed": listed,
+        "percent": percent,
+        "rounded": rounded,
+        "load_name": load_name,
+        "model_page": model_links.page,
+        "setup_page": model_links.setup,
+        "setup_anchor": model_links.setup_anchor,
+    }
+    return environment

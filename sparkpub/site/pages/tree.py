@@ -4,24 +4,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sparkpub.site.content import File, Page
+from sparkpub.site.content import File, Page, SearchAnswer
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
-    badge,
     campaign_page,
+    downloads,
     findings,
     found_by,
     front_page,
     leaderboard_page,
     measure_page,
-    metadata,
     model_page,
     owners,
     preview_pictures,
     programs,
+    templating,
 )
 from sparkpub.site.pages.blog import Post
-from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
 MakePage = Callable[..., Page]
@@ -31,26 +30,27 @@ MakePage = Callable[..., Page]
 def pages(
     publication: Publication,
     library: Library,
-    templates: Templates,
     runs: programs.RunTable,
     posts: Sequence[Post] = (),
 ) -> Iterator[tuple[str, File]]:
     """(address, page) of every page. `posts` are in the order of their dates. Figures are asked from `library`, which
     notes what is shown."""
     page = partial(
-        templates.page,
+        templating.page,
         publication=publication,
         options=publication.options,
         dataset=publication.dataset,
     )
     yield "index.md", _front(page, publication, posts)
-    yield "leaderboard/index.md", _leaderboard(page, publication)
+    board = page("leaderboard", **leaderboard_page.context(publication))
+    ranked = [speed for board in publication.boards for speed in board.speeds]
+    words = found_by.of_speeds(ranked, *(board.title for board in publication.boards))
+    yield "leaderboard/index.md", replace(board, found_by=words)
     yield from _campaigns(page, publication, library)
     yield from _models(page, publication, library)
     yield from _owners(page, publication)
 
-    measure = page("measure", figures=measure_page.FIGURES)
-    yield "measure/index.md", replace(measure, found_by=found_by.MEASURE)
+    yield "measure/index.md", page("measure", figures=measure_page.FIGURES)
     yield measure_page.FIGURES, measure_page.published(publication)
 
     explorer = programs.explorer(publication, library, runs)
@@ -83,40 +83,32 @@ def _owners(page: MakePage, publication: Publication) -> Iterator[tuple[str, Fil
 
 def _front(page: MakePage, publication: Publication, posts: Sequence[Post]) -> Page:
     front = front_page.context(publication, posts)
-    answers = tuple(found_by.of_front(front["answers"]))
+    answers = tuple(
+        SearchAnswer(card.anchor, card.question, card.plain)
+        for card in front["answers"]
+    )
     return replace(page("index", front_page=front), answers=answers)
-
-
-def _leaderboard(page: MakePage, publication: Publication) -> Page:
-    board = page("leaderboard", **leaderboard_page.context(publication))
-    words = found_by.of_board(publication.boards)
-    loads = tuple(found_by.of_loads(publication.boards))
-    return replace(board, found_by=words, answers=loads)
 
 
 def _campaigns(
     page: MakePage, publication: Publication, library: Library
 ) -> Iterator[tuple[str, File]]:
-    """The list of campaigns, and of each its page and its badge."""
+    """The list of campaigns, and the page of each."""
     campaigns = publication.campaigns
     ordered = campaign_page.in_order(publication)
     cards = [campaign_page.card(publication, item) for item in ordered]
     yield "campaigns/index.md", page("campaigns", campaigns=cards)
     for campaign in campaigns:
         lead = campaign_page.context(publication, library, campaign)
-        answer = " ".join(lead["card"]["answers"])
         made = page(
             "campaign",
             lead=lead,
-            pandas=metadata.pandas_line(publication, campaign),
-            badge=badge.line(publication, campaign),
+            pandas=downloads.pandas_line(publication, campaign),
         )
-        data = metadata.linked_data(publication, campaign, answer)
-        seen = {"image": preview_pictures.card(campaign), "linked_data": data}
+        seen = {"image": preview_pictures.card(campaign)}
         words = found_by.of_campaign(publication, campaign)
         whole = replace(made, meta={**made.meta, **seen}, found_by=words)
         yield f"campaigns/{campaign.name}.md", whole
-        yield badge.address(campaign), badge.of_campaign(publication, campaign)
 
 
 def _models(
@@ -134,5 +126,5 @@ def _models(
         )
         places = ["" if figure is None else library.add(figure) for figure in figures]
         found = model_page.context(publication, model, *places)
-        words = found_by.of_model(model.speeds, found)
+        words = found_by.of_speeds(model.speeds)
         yield model.uri, replace(page("model", model=found), found_by=words)

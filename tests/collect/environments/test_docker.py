@@ -101,21 +101,6 @@ def test_a_container_of_another_user_works_in_the_folder_of_its_run(
     assert running.isolation.control_group == "the engine's, for this container"
 
 
-def test_flags_have_their_effect(tmp_path: Path, image: str) -> None:
-    chosen = options(
-        image, shm_size="77m", cpuset="0", ulimits={"stack": 8388608}, memory="256m"
-    )
-    script = (
-        "df -k /dev/shm | tail -1; grep Cpus_allowed_list /proc/self/status; ulimit -s"
-    )
-    code, text = said(tmp_path, chosen, "sh", "-c", script)
-    assert code == 0
-    lines = text.splitlines()
-    assert lines[0].split()[1] == str(77 * 1024)
-    assert lines[1].split()[1] == "0"
-    assert lines[2:] == ["8192"]
-
-
 @pytest.mark.parametrize("killed", [False, True])
 def test_running_out_of_memory_is_told_from_an_end_by_the_collector(
     tmp_path: Path, image: str, killed: bool
@@ -136,15 +121,6 @@ def test_an_image_is_never_pulled(image: str) -> None:
     assert "not on this machine" in obstacle.what
     assert "docker pull" in obstacle.remedy
     assert Docker().obstacles(options(image)) == []
-
-
-def test_gpus_without_the_toolkit_are_an_obstacle(client: Any, image: str) -> None:
-    if "nvidia" in client.info().get("Runtimes", {}) or client.info().get(
-        "CDISpecDirs"
-    ):
-        pytest.skip("this engine has the NVIDIA toolkit")
-    (obstacle,) = Docker().obstacles(options(image, gpus="all"))
-    assert "NVIDIA" in obstacle.what
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from sparkpub.collect import state
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.machine import processes
-from sparkpub.collect.workdir import SHARED
 from sparkpub.plan.environments import ChrootOptions, NspawnOptions
 from tests.collect.environments.launching import a_launch
 from tests.collect.environments.rootfs import BINDS, content
@@ -44,24 +43,3 @@ def test_what_a_killed_collector_left_is_cleaned_up_by_the_next(
     assert "r-dead" not in processes.marked("SPARKPUB_RUN").values()
     assert running.wait(5) is not None
     running.close()
-
-
-@KINDS
-@pytest.mark.parametrize("user", ["65534", "worker"])
-def test_a_user_inside_is_not_root_and_may_write_to_the_folder(
-    tmp_path: Path, root: Path, options: Any, user: str
-) -> None:
-    (root / "etc" / "passwd").write_text("worker:x:65534:0::/:/bin/sh\n")
-    work = tmp_path / "work"
-    work.mkdir(mode=0o700)
-    (work / "given").write_text("5\n")
-    chosen = options(rootfs=str(root), binds=BINDS, user=user)
-    script = "id -u; pwd; cat given >made; rm given"
-    launch, log = a_launch(work, "sh", "-c", script)
-    running = ENVIRONMENTS[chosen.type].launch(launch, chosen)
-    running.wait(30)
-    running.close()
-    assert log.text.splitlines()[:2] == ["65534", "/sparkpub"]
-    assert [path.name for path in work.iterdir()] == ["made"]
-    assert (work / "made").read_text() == "5\n"
-    assert running.isolation.work_folder == SHARED

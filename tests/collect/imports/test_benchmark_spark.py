@@ -31,22 +31,6 @@ def imported(
     return outcome, [item.record for item in stored]
 
 
-def test_the_nested_shape_holds_the_same_runs(tmp_path: Path) -> None:
-    entries = published.entries()[::9]
-    nested: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for entry in entries:
-        rest = {**entry}
-        of_model = nested.setdefault(rest.pop("model_name"), {})
-        of_model.setdefault(rest.pop("environment"), []).append(rest)
-    found = []
-    for name, document in (("list", entries), ("nested", {"models": nested})):
-        (tmp_path / name).mkdir()
-        _, records = imported(document, tmp_path / name)
-        found.append([(item.run_id, item.metrics) for item in records])
-    assert len(found[0]) == 7
-    assert found[0] == found[1]
-
-
 @pytest.mark.parametrize(
     ("field", "said", "metric", "reason"),
     [

@@ -3,19 +3,15 @@
 import csv
 import hashlib
 import json
-import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from sparkpub.cli import cli
 from sparkpub.collect import imports
 from sparkpub.collect.imports import import_results
-from sparkpub.collect.imports.facts import of_the_server
 from sparkpub.collect.imports.given import Given
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.campaign import Footnote
@@ -229,7 +225,7 @@ def other(tmp_path: Path) -> Path:
         "as": "granite-4-1-8b-bf16",
         "box": {"image": "lmsysorg/sglang:spark"},
     }
-    (folder / "metadata.json").write_text(json.dumps(notes))
+    (folder / "meta.json").write_text(json.dumps(notes))
     shutil.copy(GRANITE / "01-chat.md", folder / "deep/chat.md")
     (folder / "deep/cut.bak.json").write_text("{")
     return folder
@@ -259,27 +255,16 @@ def test_notes_about_another_model_are_not_believed(
     assert {record.observed.engine for record in stored} == {None}
 
 
-@pytest.mark.parametrize("begin", [["import"], ["init", "site", "--from"]])
-def test_what_is_missing_is_asked_for_with_the_whole_command(
-    begin: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("model,rate\nm,12.5\n")
-    (tmp_path / "my columns.yaml").write_text(
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text(
         "run: {model: model}\nmetrics: {output_throughput_tok_s: rate}\n"
     )
-    options = ["--campaign", "c", "--machine", "dgx-spark"]
-    typed = [*begin, "runs.csv", *options, "--mapping", "my columns.yaml"]
-    if begin == ["import"]:
-        typed += ["--workload", "w", "--no-originals"]
-    result = CliRunner().invoke(cli, typed)
-    assert isinstance(result.exception, UsageError)
-    (line,) = result.exception.lines()
-    wanted = shlex.split(line.partition("type: ")[2])
-    assert wanted[0] == "sparkpub"
-    assert sorted(wanted[1:]) == sorted([*typed, "--environment", "native"])
-    again = CliRunner().invoke(cli, wanted[1:])
-    assert again.exit_code == 0, again.output
+    with pytest.raises(UsageError, match="don't say where they ran; add --environment"):
+        import_results(
+            None, tmp_path / "runs.csv", tmp_path / "d", Given("c", mapping=mapping)
+        )
 
 
 def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
@@ -296,9 +281,9 @@ def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
 
     second = tmp_path / "second"
     shutil.copytree(other, second)
-    notes = json.loads((second / "metadata.json").read_text())
+    notes = json.loads((second / "meta.json").read_text())
     notes["box"]["image"] += "-2"
-    (second / "metadata.json").write_text(json.dumps(notes))
+    (second / "meta.json").write_text(json.dumps(notes))
     assert imported(other) == {("container", 1)}
     both = {("container", 1), ("container-2", 1)}
     assert imported(second) == both
@@ -371,10 +356,3 @@ def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
         ("container-one", None, "dgx-spark"),
         ("container-two", 2, "dgx-spark"),
     }
-
-
-def test_how_a_client_cut_its_prompts_makes_no_other_build() -> None:
-    """Else the runs of two clients of one server would lie in two environments."""
-    cut = of_the_server({"max_num_seqs": "256", "tokenizer": "gpt2"})
-    assert cut == of_the_server({"max_num_seqs": "256"})
-    assert cut != of_the_server({"max_num_seqs": "8"})

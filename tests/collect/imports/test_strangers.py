@@ -38,7 +38,7 @@ TABLE = {
     "jvr0x-dgx-spark-bench": Row(196, 1, 3, {"vllm-nvfp4-mtp": 45, "vllm-nvfp4": 29}),
     # 4 tables of 7 caps.
     "Light-Heart-Labs-MMBT": Row(28, 0, 0, {"vllm-awq-600w": 4}),
-    "rhattala-dgx-spark-bench": Row(44, 0, 0, {"vllm-2-machines": 44}),
+    "rhattala-dgx-spark-bench": Row(43, 0, 0, {"vllm-2-machines": 43}),
     "luongnv89-dgx-spark-llm-lab": Row(18, 0, 0, {"ollama": 4}),
     "heitor-mocelin-dgx-spark-research": Row(144, 0, 2, {"vllm": 116}),
     # 15 rows are what lhl measured on a machine of his own.

@@ -16,7 +16,7 @@ from sparkpub.collect.imports.facts import counted
 from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.catalogue import machine_of
-from sparkpub.record.errors import ImportFormatError, UsageError
+from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import FACTORS, METRICS
 from sparkpub.record.record import Record, Spread
 from sparkpub.review import dataset
@@ -238,12 +238,6 @@ def test_the_mappings_and_layouts_of_the_guide_are_right(tmp_path: Path) -> None
     assert read_about(file).layout is not None
 
 
-def test_a_mapping_is_for_tables_alone(tmp_path: Path) -> None:
-    given = Given("c", environment="native", mapping=tmp_path / "map.yaml")
-    with pytest.raises(UsageError, match="needs no mapping"):
-        import_results("vllm-bench", tmp_path, tmp_path / "data", given)
-
-
 SMALL = "model,environment,started,tok\na,native,2026-03-01,5\n"
 PLAIN = (
     "run: {model: model, environment: environment, started: started}\n"
@@ -349,29 +343,6 @@ def test_a_file_that_is_no_table_is_one_line(
     name: str, content: str | bytes, reason: str, tmp_path: Path
 ) -> None:
     assert refusal(tmp_path, content, PLAIN, name=name).startswith(f"{name}: {reason}")
-
-
-@pytest.mark.parametrize(
-    ("stand_in", "said"),
-    [
-        ("import os; os.abort()", "not Parquet: its reader ended over it"),
-        ("raise ImportError", "reading Parquet needs pyarrow; pip install"),
-    ],
-)
-def test_parquet_that_cannot_be_read_here_is_one_line(
-    stand_in: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Arrow ends its process over some damaged files, and is missing where only measuring is done."""
-    (tmp_path / "pyarrow").mkdir()
-    (tmp_path / "pyarrow/__init__.py").write_text(stand_in)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert said in refusal(tmp_path, b"PAR1", PLAIN, name="t.parquet")
-
-
-def test_the_table_numbers_its_runs(tmp_path: Path) -> None:
-    mapping = PLAIN.replace("run: {", "run: {iteration: n, ")
-    imported(tmp_path, "model,environment,started,tok,n\na,x,2026-03-01,5,7\n", mapping)
-    assert [run.iteration for run in records(tmp_path)] == [7]
 
 
 CONVERSIONS = {
@@ -690,3 +661,38 @@ def test_a_name_may_count_the_machines(
     text: str, number: int | None, kind: str | None
 ) -> None:
     assert (counted(text), machine_of(text)) == (number, kind)
+
+
+@pytest.mark.parametrize(
+    ("machine", "errors"), [("RTX 3090", ["unit"]), ("4x RTX 3090", [])]
+)
+def test_memory_and_power_are_held_against_all_gpus_of_a_machine(
+    machine: str, errors: list[str], tmp_path: Path
+) -> None:
+    """A card has 24 GiB and takes 350 W."""
+    rows = "model,rate,vram_peak_mib,avg_power_w\nm,35.6,86387,705\n"
+    mapping = (
+        "run: {model: model}\n"
+        "metrics: {output_throughput_tok_s: rate, peak_memory_gib: {at: vram_peak_mib, unit: MiB},"
+        " gpu_power_mean_watt: avg_power_w}\n"
+    )
+    imported(tmp_path, rows, mapping, machine=machine, environment="native")
+    found = review(dataset.load(tmp_path / "data"))
+    assert {each.check for each in found.findings if each.severity == "error"} == {
+        *errors
+    }
+    (record,) = records(tmp_path)
+    assert setup_of(record).machine_in_short.endswith("GeForce RTX 3090")
+    assert len(record.machine.gpus) == (4 if errors == [] else 1)
+
+
+def test_builds_that_differ_in_their_machines_alone_are_called_so(
+    tmp_path: Path,
+) -> None:
+    rows = "model,rate,nodes\nm,35.6,1\nm,60.1,2\n"
+    mapping = (
+        "run: {model: model, nodes: nodes}\nmetrics: {output_throughput_tok_s: rate}\n"
+    )
+    imported(tmp_path, rows, mapping, environment="native")
+    names = {run.environment for run in records(tmp_path)}
+    assert names == {"native-1-machine", "native-2-machines"}

@@ -49,7 +49,7 @@ def test_telemetry_beside_a_report_gives_the_means_of_its_measured_phase(
     folder = tmp_path / "in/tiny/c4"
     folder.mkdir(parents=True)
     shutil.copy(RESULTS / "serve-c4.json", folder / "run1.json")
-    (folder / "run1.gpu.csv").write_text(telemetry(61.5))
+    (folder / "run1.telemetry.csv").write_text(telemetry(61.5))
     (record,) = imported(tmp_path / "in", tmp_path / "data")
     assert record.value("gpu_power_mean_watt") == pytest.approx(61.5)
     assert record.value("gpu_energy_joule") == pytest.approx(61.5 * WRITTEN["duration"])
@@ -68,7 +68,7 @@ def test_telemetry_beside_a_report_gives_the_means_of_its_measured_phase(
     # What lay there is kept as it was.
     original = record.file("original")
     assert original is not None
-    assert original.sha256 == file_sha256(folder / "run1.gpu.csv")
+    assert original.sha256 == file_sha256(folder / "run1.telemetry.csv")
     findings = review(load(tmp_path / "data")).findings
     assert [item.check for item in findings if item.severity == "error"] == []
 
@@ -77,13 +77,11 @@ def test_telemetry_beside_a_report_gives_the_means_of_its_measured_phase(
     ("name", "used"),
     [
         ("a.telemetry.csv", True),
-        ("a_gpu.csv", True),
-        ("power.csv", True),  # the only one of a folder with one report
-        ("a.nvidia-smi.csv.gz", True),
-        ("b.gpu.csv", False),
+        ("a-telemetry.csv.gz", True),
+        ("b.telemetry.csv", False),
     ],
 )
-def test_telemetry_belongs_to_a_report_by_its_name_or_because_nothing_else_is_there(
+def test_telemetry_belongs_to_a_report_by_its_name(
     name: str, used: bool, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"
@@ -91,9 +89,6 @@ def test_telemetry_belongs_to_a_report_by_its_name_or_because_nothing_else_is_th
     shutil.copy(RESULTS / "serve-c4.json", folder / "a.json")
     content = telemetry(50).encode()
     (folder / name).write_bytes(gzip.compress(content) if ".gz" in name else content)
-    if not used:  # two reports: which one is it of?
-        other = WRITTEN | {"date": "20261121-154933"}
-        (folder / "c.json").write_text(json.dumps(other))
     records = imported(folder, tmp_path / "data")
     for record in records:
         watt = record.value("gpu_power_mean_watt")
@@ -117,8 +112,10 @@ def test_the_nearest_notes_say_what_was_asked_for_and_all_are_kept(
     folder = tmp_path / "in/spark/tiny"
     folder.mkdir(parents=True)
     shutil.copy(RESULTS / "detailed.json", folder / "run1.json")
-    (tmp_path / "in/metadata.yaml").write_text("owner: lab\nrandom_input_len: 999\n")
-    (folder / "run1.meta.json").write_text(
+    (tmp_path / "in/meta.json").write_text(
+        json.dumps({"owner": "lab", "random_input_len": 999})
+    )
+    (folder / "meta.json").write_text(
         json.dumps(
             {"input_len": 32, "random_input_len": 32, "output_len": 12, "gpu": "GB10"}
         )
@@ -134,4 +131,4 @@ def test_the_nearest_notes_say_what_was_asked_for_and_all_are_kept(
     assert record.observed.device is None
     original = record.file("original")
     assert original is not None
-    assert original.sha256 == file_sha256(folder / "run1.meta.json")
+    assert original.sha256 == file_sha256(folder / "meta.json")

@@ -135,7 +135,6 @@ const programs = [
   ['[data-sp-compare]', () => import('./compare.js')],
   ['[data-sp-board]', () => import('./leaderboard.js')],
   ['[data-sp-yours]', () => import('./yours.js')],
-  ['[data-sp-cost]', () => import('./costs.js')],
 ];
 
 /** The explorer has its first rows in the page. It comes when a reader turns to it, or an address asks for a view. */
