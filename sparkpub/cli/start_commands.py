@@ -74,7 +74,7 @@ def init(
     from sparkpub.collect import imports
     from sparkpub.collect.imports.given import Given
 
-    starter.refuse(folder, title)
+    starter.refuse(folder)
     about = imports.about(about_file, source)
     say = partial(click.echo, err=True)
     campaign = campaign or imports.campaign_of(source)

@@ -38,9 +38,7 @@ def locked() -> Iterator[None]:
             taken.bind(f"\0{name()}")
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                what = f"the machine's lock cannot be taken: {error.strerror}"
-                remedy = "allow the collector sockets of the family AF_UNIX"
-                raise CollectError(what, where=where, remedy=remedy) from None
+                raise
             what = "another collector runs on this machine"
             if (other := state.current()) is not None:
                 what += f": process {other['pid']}, campaign {other['campaign']}"

@@ -24,8 +24,6 @@ from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 
-SHOWN = 40
-"""Runs of a plan that people are shown; --json has all."""
 _LACKING = ("failed", "quarantined", "missing")
 _SAID = {"missing": "to do", "retry": "to do again"}
 """What people are told of a state, where its name in JSON says less."""
@@ -121,15 +119,13 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
         lines.append(f"  {shlex.join(item['argv'])}")
         if item["left_out"]:
             lines.append(f"  not done: {'; '.join(item['left_out'])}")
-    for run in runs[:SHOWN]:
+    for run in runs:
         cell = f"{run['model']}/{run['environment']}/{run['workload']}"
         machine = f"  machine {run['machine']}" if "machine" in run else ""
         found = _SAID.get(run["state"], run["state"])
         lines.append(
             f"{run['position'] + 1:5d}  {cell}  iteration {run['iteration']}{machine}  {found}"
         )
-    if len(runs) > SHOWN:
-        lines.append(f"       and {len(runs) - SHOWN} more, which --json lists")
     left = sum(run["state"] in TO_DO for run in runs)
     seconds, between = document["estimate_seconds"], document["pauses_seconds"]
     if seconds is None:

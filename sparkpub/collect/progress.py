@@ -24,9 +24,7 @@ class Progress:
 
     def __init__(self, campaign: str, say: Say | None = None) -> None:
         self._stream, self._say = sys.stdout, say
-        # Emacs' shell, and terminals that say nothing of themselves, would show the sequences that replace a line.
-        moves = os.environ.get("TERM", "") not in ("dumb", "unknown", "")
-        self._live = say is None and self._stream.isatty() and moves
+        self._live = say is None and self._stream.isatty()
         self._campaign = campaign
         self._planned = self._done = self._seen = 0
         self._began = time.monotonic()

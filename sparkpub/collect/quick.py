@@ -296,15 +296,6 @@ def write_matrix(document: Mapping[str, Any]) -> tuple[Path, Matrix]:
     return path, matrix
 
 
-SHOWN = (
-    "output_throughput_tok_s",
-    "output_throughput_per_user_tok_s",
-    "ttft_p50_ms",
-    "gpu_power_mean_watt",
-)
-"""Metrics that `--json` has of each run."""
-
-
 class Rounds(Books):
     """Books that say, after each round, what a user of the server gets."""
 
@@ -372,12 +363,8 @@ def next_steps(matrix: Matrix, path: Path, data: Path, outcome: Outcome) -> list
     if outcome.lacking:
         again = "" if outcome.left else " --retry-failed"
         return [*lines, f"next: {continuing(path, data)}{again}"]
-    lines.append(f"review: sparkpub check {shlex.quote(str(folder))}")
-    if Path("mkdocs.yml").is_file():
-        page = f"sparkpub serve, then campaigns/{matrix.campaign}/"
-    else:
-        page = f"sparkpub serve {shlex.quote(str(folder))}"
-    return [*lines, f"page: {page}"]
+    place = shlex.quote(str(folder))
+    return [*lines, f"review: sparkpub check {place}", f"page: sparkpub serve {place}"]
 
 
 def continuing(path: Path, data: Path) -> str:
@@ -391,18 +378,10 @@ def continuing(path: Path, data: Path) -> str:
 def document(
     matrix: Matrix, path: Path, records: Sequence[Record], outcome: Outcome
 ) -> dict[str, Any]:
-    """`{"campaign", "matrix", "runs": [{"run", "workload", "iteration", metric: value}], "left": N}`."""
-    runs = []
-    for record in records:
-        about = {
-            "run": record.run_id,
-            "workload": record.workload,
-            "iteration": record.iteration,
-        }
-        runs.append(about | {name: record.value(name) for name in SHOWN})
+    """`{"campaign", "matrix", "runs": [id], "left": N}`; `stats --json` has the figures."""
     return {
         "campaign": matrix.campaign,
         "matrix": str(path),
-        "runs": runs,
+        "runs": [record.run_id for record in records],
         "left": outcome.left,
     }

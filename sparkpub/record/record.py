@@ -585,11 +585,3 @@ def metric_of(name: str, value: MetricValue) -> Metric:
         value.label or name,
         value.definition,
     )
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a record on disk."""
-    return Record.model_json_schema(mode="serialization") | {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "sparkpub record",
-    }

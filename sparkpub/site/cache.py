@@ -57,11 +57,6 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing is known yet."""
-        return not self._folder.is_dir() or next(self._folder.iterdir(), None) is None
-
     def get(self, key: str) -> bytes | None:
         """What was put under this key, or None where it is not there, or where a power cut left an empty file."""
         place = self._place(key)

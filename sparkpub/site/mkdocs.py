@@ -48,9 +48,6 @@ from sparkpub.site.history import last_commits
 if TYPE_CHECKING:
     from sparkpub.site.preview import Preview
 
-INSTANT = "navigation.instant"
-"""Features of the theme that pages here go without. They cost the first page that a reader opens a tenth of its
-processor time, and charts start only with a page that is loaded as a whole."""
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 notices = logging.getLogger("sparkpub")
 SHIPPED_TEMPLATES = Path(__file__).parent / "pages" / "templates"
@@ -122,10 +119,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 "site_url in mkdocs.yml (or SPARKPUB_SITE_URL) is not set: pages have no canonical link, no preview "
                 "picture, and no address in citations and the feed"
             )
-        features = config.theme.get("features", [])
-        config.theme["features"] = [
-            name for name in features if not name.startswith(INSTANT)
-        ]
         return config
 
     def on_pre_build(self, *, config: MkDocsConfig) -> None:
@@ -164,8 +157,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             for page in self._pages.values()
             for key, html in page.html.items()
         }
-        if config.nav is not None:
-            config.nav = manual.navigation(config.nav, files.src_uris)
         return files
 
     def _build(self, config: MkDocsConfig) -> tuple[Site, Sequence[str]]:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from heapq import nsmallest
 from pathlib import Path
 
 from sparkpub.record import documents
@@ -37,7 +36,6 @@ _MOST_KEPT = 512
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
 _RUN = re.compile(r"(?:^|/)runs/([A-Za-z0-9][\w.-]*?)(?:\.md|/|$)")
 _EVIDENCE = re.compile(r"(?:^|/)evidence/([a-z0-9][a-z0-9.-]*)/([A-Za-z0-9][\w.-]*)$")
-_VALUE = re.compile(r"([+−-]?\d[\d,]*(?:\.\d+)?)\s*(\S.*)?$")
 _DIRECTION = re.compile(
     r"(?:\b(?:(?P<rises>ris(?:es?|en)|rose|gr[eo]w(?:s|n)?|gain(?:s|ed)?|increase[sd]?)"
     r"|(?P<falls>f[ae]ll(?:s|en)?|drop(?:s|ped)?|sh?r[aiu]nk(?:s|en)?|los(?:es?|t)|decrease[sd]?))\s+(?:by\s+)?)?"
@@ -47,6 +45,13 @@ _DIRECTION = re.compile(
 )
 """An expression with the words of direction beside it."""
 
+_ADVICE = {
+    "figure": "write what was computed, {{ value(…) }} or {{ compare(…) }} (`sparkpub values` has the names). A figure "
+    "from elsewhere belongs in facts.yaml with its source: {{ fact(…) }}",
+    "verdict": "a verdict comes from a claim: write {{ claim(…) }} or {{ verdict(…) }} in the same sentence",
+}
+"""What to write instead."""
+
 Speak = Callable[[], Words]
 """Gives the names that prose may use, with what they say today."""
 
@@ -54,7 +59,7 @@ Speak = Callable[[], Words]
 def with_prose(review: Review, folder: Path, speak: Speak | None = None) -> Review:
     """The review with what is wrong in the pages, claims.yaml included, of a folder.
 
-    `speak` is asked only where a page has an expression, or a typed figure that one could take the place of.
+    `speak` is asked only where a page has an expression.
     """
     found = list(_of_claims(folder, review))
     # Claims or facts that cannot be read have no values.
@@ -174,11 +179,9 @@ def _judged(path: Path, _: str, review: Review) -> Mapping[str, Verdict | ClaimE
 
 @lru_cache(_MOST_KEPT)
 def read_page(source: WrittenPage) -> Sequence[str]:
-    """What a reader sees of a page, title and description included. Raises ClaimError with file and line, SiteError for
-    what no engine could read or follow."""
+    """What a reader sees of a page, title and description included. Raises ClaimError with file and line."""
     page = proof(source)
-    with sources.bounded(source.uri):
-        seen = prose.passages(prose.to_html(page.text))
+    seen = prose.passages(prose.to_html(page.text))
     titles = (page.meta.get(name) for name in ("title", "description", "summary"))
     return [*filter(None, titles), *seen]
 
@@ -196,7 +199,7 @@ def _of_page(
     that is not there, directions against the figures beside them. Raises SparkpubError for what cannot be read."""
     for said in typed_on(source):
         line = prose.line_of(source.whole, said)
-        what = f"{said.text!r} is typed into the text; {_advice(said, speak)}."
+        what = f"{said.text!r} is typed into the text; {_ADVICE[said.kind]}."
         yield _finding(UNBOUND, path, line, what)
     for found in _LINK.finditer(source.whole):
         target = (found[1] or found[2]).split("#")[0].split("?")[0]
@@ -209,25 +212,6 @@ def _of_page(
         page = speak().page(source)
         yield from _directions(path, source, speak())
     blog.posts({source.uri: page})
-
-
-def _advice(said: Typed, speak: Speak | None) -> str:
-    """What to write instead, with the expressions whose values come nearest to the number in its unit."""
-    if said.kind == "verdict":
-        return "a verdict comes from a claim: write {{ claim(…) }} or {{ verdict(…) }} in the same sentence"
-    near: list[tuple[float, str]] = []
-    if speak is not None and said.number is not None:
-        for name, value in speak().values(near=said.number):
-            found = _VALUE.fullmatch(value)
-            if found is not None and said.unit in (None, found[2] or ""):
-                size = abs(float(found[1].replace(",", "").replace("−", "-")))
-                told = f"{{{{ {name} }}}} = {value}"
-                near.append((abs(size - said.number), told))
-    offered = "; ".join(told for _, told in nsmallest(2, near))
-    return (
-        f"write what was computed: {offered or '{{ value(…) }}, {{ compare(…) }}'}. A figure from elsewhere belongs in "
-        "facts.yaml with its source: {{ fact(…) }}"
-    )
 
 
 def _directions(path: Path, source: WrittenPage, words: Words) -> Iterator[Finding]:

@@ -46,7 +46,7 @@ UNIT = (
 """Signs of units: behind a name, `Qwen 119.8 tok/s`, a number with one is a figure and no part of the name."""
 _NUMBER = r"\d[\d,\u202f]*(?:\.\d+)?"
 _FIGURE = re.compile(
-    rf"(?<![\w.^])(?:{_NUMBER}\s?[–—/⁄-]\s?)?({_NUMBER})(?:[\s-]?({UNIT})(?![\w/]))?"
+    rf"(?<![\w.^])(?:{_NUMBER}\s?[–—/⁄-]\s?)?{_NUMBER}(?:[\s-]?(?:{UNIT})(?![\w/]))?"
 )
 _SPELLED = re.compile(
     r"\b(?:half(?! an? )|halve[sd]?|twice|thrice|double[sd]?(?! counting| precision)|triple[sd]?|\w+fold"
@@ -97,14 +97,12 @@ _NAMING = re.compile(
 
 @dataclass(frozen=True)
 class Typed:
-    """A figure or a verdict that somebody typed. `number` and `unit` are None for words and verdicts."""
+    """A figure or a verdict that somebody typed."""
 
     kind: Literal["figure", "verdict"]
     text: str
     before: str
     """The words in front of it, to find its line."""
-    number: float | None = None
-    unit: str | None = None
 
 
 def passages(html: str) -> list[str]:
@@ -130,8 +128,7 @@ def typed(passage: str) -> Iterator[Typed]:
     for found in _SPELLED.finditer(text):
         yield Typed("figure", found[0], text[: found.start()])
     for found in _FIGURE.finditer(_NAMING.sub(_blank_names, text)):
-        number = float(re.sub(r"[,\u202f]", "", found[1]))
-        yield Typed("figure", found[0], text[: found.start()], number, found[2])
+        yield Typed("figure", found[0], text[: found.start()])
     if JUDGED not in text:
         quoted = _QUOTED.sub(lambda quote: " " * len(quote[0]), text)
         for found in _VERDICT.finditer(quoted):

@@ -3,7 +3,7 @@
 Raises ClaimError that says what there is, where a scope names nothing or too much.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sparkpub.record.documents import suggestion
@@ -13,7 +13,7 @@ from sparkpub.review.claims.quantities import Quantity, Question, ask
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import Include, ReviewedCampaign
-from sparkpub.review.tables.column import TableRow, rows
+from sparkpub.review.tables.column import TableRow
 
 
 class NotMeasuredYetError(ClaimError):
@@ -114,22 +114,18 @@ class Scopes:
         named = {"candidate": scope.get("candidate") or others[0]}
         return {**scope, "baseline": baseline, **named}
 
-    def replication(
-        self, metric: str, *, campaign: str = "", **wanted: Any
-    ) -> TableRow:
-        """What several machines show together of one comparison."""
-        name = self.campaign(campaign=campaign).name
-        known = rows(self._results.replications)
-        what = f"{metric} on several machines"
-        return _one_of(known, what, campaign=name, metric=metric, **wanted)
-
     def comparison(self, metric: str, *, campaign: str = "", **wanted: Any) -> TableRow:
-        """The one comparison of a metric that has these axes."""
+        """The comparison of a metric that has these axes. Raises ClaimError where there is none, or more than one."""
         name = self.campaign(campaign=campaign).name
         cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
         for side in (wanted["candidate"], wanted["baseline"]):
             self.measured(campaign=campaign, environment=side, **cells)
-        return _one_of(self._results.comparisons_of(name, metric), metric, **wanted)
+        known = self._results.comparisons_of(name, metric)
+        found = [row for row in known if matches(row, wanted)]
+        if len(found) != 1:
+            what = f"{len(found)} comparisons of {metric} match"
+            raise ClaimError(what, remedy="name model and workload of one")
+        return found[0]
 
     def model_id(self, name: str, scope: Mapping[str, Any]) -> str:
         """The id of a model by its key in the campaign."""
@@ -145,12 +141,3 @@ def refuse_unknown(group: Chosen, *metrics: str) -> None:
                 f"no run of this scope has the metric {name!r}",
                 remedy=suggestion(name, sorted(group.metrics)),
             )
-
-
-def _one_of(known: Sequence[TableRow], what: str, **wanted: str) -> TableRow:
-    """The comparison with these values. Raises ClaimError where there is none, or more than one."""
-    found = [row for row in known if matches(row, wanted)]
-    if len(found) != 1:
-        remedy = "name model and workload of one"
-        raise ClaimError(f"{len(found)} comparisons of {what} match", remedy=remedy)
-    return found[0]

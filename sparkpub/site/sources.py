@@ -1,15 +1,12 @@
-"""Pages as somebody wrote them: front matter and Markdown within bounds, and an end to the time that one may take."""
+"""Pages as somebody wrote them: front matter and Markdown within bounds."""
 
 import re
-import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 from pydantic import (
@@ -25,8 +22,6 @@ from sparkpub.record.errors import SiteError
 from sparkpub.site.content import Page
 
 CLAIMS_FILE, FACTS_FILE = "claims.yaml", "facts.yaml"
-LONGEST_SECONDS = 20.0
-"""Reading a page takes a hundredth of it; Markdown made of nothing but `[` takes for ever."""
 _FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 _UNQUOTED = re.compile(r"^\w+: *\{\{", re.MULTILINE)
 """YAML takes braces at the beginning of a value for a mapping."""
@@ -165,37 +160,3 @@ def source_of(text: str, uri: str) -> WrittenPage:
         mistakes = lines.described(error, (), FrontMatter, "front matter")
         documents.refuse(mistakes, SiteError)
     return WrittenPage(uri, front[0], meta or {}, text[front.end() :])
-
-
-class _OutOfTimeError(BaseException):
-    """No Exception: Markdown's extensions swallow those."""
-
-
-@contextmanager
-def bounded(uri: str, seconds: float = LONGEST_SECONDS) -> Iterator[None]:
-    """Whatever is done with a page meanwhile ends: after `seconds`, or where it nests without end, with a SiteError.
-
-    Time is bounded in the main thread only, where a build runs.
-    """
-    is_timed = threading.current_thread() is threading.main_thread()
-    if is_timed:
-        before = signal.signal(signal.SIGALRM, _ring)
-        # Again each second: what catches everything may swallow the first.
-        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    problem = ""
-    try:
-        yield
-    except _OutOfTimeError:
-        problem = f"it takes longer than {seconds:g} s to read"
-    except RecursionError:
-        problem = "its parts are nested too deep"
-    finally:
-        if is_timed:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-    if problem:
-        raise SiteError(problem, where=uri, remedy="write it as plain Markdown")
-
-
-def _ring(_signal: int, _frame: FrameType | None) -> None:
-    raise _OutOfTimeError

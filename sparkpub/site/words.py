@@ -15,7 +15,7 @@ from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
+from sparkpub.record.text import NOT_AVAILABLE, SPACE
 from sparkpub.review.checks import Finding
 from sparkpub.review.claims.chosen import AXES, Chosen
 from sparkpub.review.claims.facts import Fact
@@ -44,12 +44,8 @@ INTERVAL = "interval "
 _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=(?:{UNIT})(?![\w/]))")
 _SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n")
 """Statistics of a cell that `values` lists, besides its trend."""
-_ABOUT = 0.1
-"""How far a figure may be from one that is typed, in shares of this, to be named in its place."""
 _SIDES = ("candidate", "baseline")
 """What a comparison names besides the runs."""
-_OF_COMPARISONS = frozenset({"verdict", "p_adjusted", "why", "machines", "replication"})
-"""What `compare` says besides statistics."""
 _GIVE_VERDICTS = ("claim", "verdict", "evidence", "verdicts", "findings", "ledger")
 
 
@@ -114,27 +110,23 @@ class Words:
 
         return said
 
-    def values(
-        self, wanted: Sequence[str] = (), near: float | None = None
-    ) -> Iterator[tuple[str, str]]:
-        """Every name an author can use with its present value: those that have all words of `wanted`, and whose size is
-        about that of `near`."""
+    def values(self, wanted: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+        """Every name an author can use that has all words of `wanted`, with its present value."""
         self._scopes.default = ""
         self._links = False
-        for call in self._calls(near):
+        for call in self._calls():
             if all(word in call for word in wanted):
                 name, given, scope = expressions.parsed(call)
                 text = str(getattr(self, name)(*given, **scope))
                 if text != NOT_AVAILABLE:
                     yield call, text
 
-    def _calls(self, near: float | None) -> Iterator[str]:
-        """What an author can write of each cell, each comparison, each fact and each claim; of figures those near one,
-        where it is given."""
+    def _calls(self) -> Iterator[str]:
+        """What an author can write of each cell, each comparison, each fact and each claim."""
         names = [
             name for name, found in STATISTICS.items() if found.kind == "comparison"
         ]
-        results, of_comparison = self._results, (*names, "p_adjusted", "verdict")
+        results, of_comparison = self._results, (*names, "verdict")
         sides = ("model", "workload", "campaign", *_SIDES)
         for word, rows, axes, statistics in (
             ("value", results.cell_rows, (*AXES, "campaign"), (*_SHOWN, "trend_p")),
@@ -143,9 +135,7 @@ class Words:
             for row in rows:
                 scope = ", ".join(f'{axis}="{getattr(row, axis)}"' for axis in axes)
                 for statistic in statistics:
-                    figure = getattr(row, statistic, None)
-                    if near is None or _is_about(figure, near):
-                        yield f'{word}("{statistic}", "{row.metric}", {scope})'
+                    yield f'{word}("{statistic}", "{row.metric}", {scope})'
         yield from (f'fact("{name}")' for name in self._facts)
         yield from (f'verdict("{name}")' for name in self._verdicts)
 
@@ -173,17 +163,11 @@ class Words:
         self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
     ) -> str:
         """An environment against the campaign's baseline: `compare("difference", "peak_memory_gib",
-        model="deepseek")`. `verdict`, `p_adjusted` and `why` are those of `sparkpub stats`; of a campaign on several
-        machines `machines` is their number, and `replication` whether they show one thing."""
+        model="deepseek")`. `verdict` is that of `sparkpub stats`."""
         sides = self._scopes.sides(scope)
-        if statistic == "replication":
-            return str(self._scopes.replication(metric, **sides).replication)
-        if statistic not in _OF_COMPARISONS:
-            return self._scopes.quantity(statistic, metric, **sides).text(decimals)
-        found = getattr(self._scopes.comparison(metric, **sides), statistic)
-        if statistic == "p_adjusted":
-            return p_text(found)
-        return str(counted(found, "machine") if statistic == "machines" else found)
+        if statistic == "verdict":
+            return str(self._scopes.comparison(metric, **sides).verdict)
+        return self._scopes.quantity(statistic, metric, **sides).text(decimals)
 
     def extent(
         self,
@@ -280,7 +264,7 @@ class Words:
         statistic = column.statistic.removeprefix(INTERVAL)
         known = STATISTICS.get(statistic)
         say: Callable[..., str] = self.value
-        if statistic in _OF_COMPARISONS or (known and known.compares):
+        if statistic == "verdict" or (known and known.compares):
             say, runs = self.compare, self._scopes.sides(runs)
         else:
             if column.environment:
@@ -339,24 +323,21 @@ class Words:
 
     def verdicts(self, word: str = "", *, campaign: str = "") -> str:
         """How many claims have a verdict; all claims without a word."""
-        return str(len(self._chosen(word, campaign)))
-
-    def ledger(self, word: str = "", *, campaign: str = "") -> str:
-        """Claims with verdict, evidence and source: those with a verdict, or all."""
-        links = {
-            name: f"[{plain(data.info.title)}]({self._address(f'campaigns/{name}.md')})"
-            for name, data in self._dataset.campaigns.items()
-        }
-        return reference.ledger(self._chosen(word, campaign), self._readers, links)
-
-    def _chosen(self, word: str, campaign: str) -> list[Verdict]:
-        """Verdicts with a word and of a campaign, where these are given."""
-        return [
+        chosen = [
             verdict
             for verdict in self._verdicts.values()
             if campaign in ("", verdict.claim.campaign)
             and word in ("", verdict.verdict)
         ]
+        return str(len(chosen))
+
+    def ledger(self) -> str:
+        """Claims with verdict, evidence and source."""
+        links = {
+            name: f"[{plain(data.info.title)}]({self._address(f'campaigns/{name}.md')})"
+            for name, data in self._dataset.campaigns.items()
+        }
+        return reference.ledger(list(self._verdicts.values()), self._readers, links)
 
     def fact(self, name: str) -> str:
         """A figure that is not from runs, linked to its source."""
@@ -379,17 +360,12 @@ class Words:
         return "\n".join(found) or "- none"
 
     def _findings(
-        self, check: str, *, campaign: str = "", cell: str = "", severity: str = ""
+        self, check: str, *, campaign: str = "", severity: str = ""
     ) -> list[Finding]:
         of = campaign or self._scopes.default
         given = {"check": check, "severity": severity, "campaign": of}
         wanted = {name: value for name, value in given.items() if value}
-        return [
-            item
-            for item in self._review.findings
-            if matches(item, wanted)
-            and (not cell or not item.cells or cell in item.cells)
-        ]
+        return [item for item in self._review.findings if matches(item, wanted)]
 
     # -- names, models, machines, documentation ----------------------------------------------------------------
 
@@ -488,17 +464,10 @@ def proof(source: WrittenPage) -> Page:
 
 def _mark(name: str) -> Callable[..., str]:
     def mark(*given: object, **_: object) -> str:
-        judges = name == "compare" and given[:1] in (("verdict",), ("replication",))
+        judges = name == "compare" and given[:1] == ("verdict",)
         return JUDGED if judges or name in _GIVE_VERDICTS else BOUND
 
     return mark
-
-
-def _is_about(size: object, near: float) -> bool:
-    """Whether one could be meant by the other, whatever its sign."""
-    if size is None or isinstance(size, str):
-        return False
-    return bool(abs(abs(size) - near) <= _ABOUT * near)  # type: ignore[arg-type] # a figure of a table
 
 
 def _keys(chosen: Chosen, axes: Sequence[str]) -> Mapping[tuple[str, ...], None]:

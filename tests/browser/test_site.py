@@ -288,20 +288,6 @@ def test_nothing_sticks_out_of_a_small_screen(site: Host) -> None:
     assert wide == {}
 
 
-def test_the_back_button_keeps_the_filter(site: Host) -> None:
-    visit = site.open("campaigns/phase1/")
-    page = visit.page
-    page.locator("label:has(input[value=deepseek])").first.click()
-    page.wait_for_selector(".sp-wide .mark-symbol path")
-    page.click(".md-tabs >> text=Results")
-    page.wait_for_url("**/campaigns/")
-    page.go_back()
-    page.wait_for_url("**/campaigns/phase1/?model=deepseek")
-    page.wait_for_selector(".sp-wide .mark-symbol path")
-    assert page.is_checked("input[value=deepseek]")
-    assert visit.errors == []
-
-
 FIRST = "#phase1-output-throughput-relative"
 """The first chart of the campaign, of which every point is a run."""
 

@@ -124,7 +124,6 @@ def test_on_a_terminal_one_line_is_redrawn_within_its_width(
     terminal = Terminal()
     monkeypatch.setattr(progress.sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setenv("TERM", "xterm")
     shown = Progress("c")
     shown.counts(1, 4)
     shown.live("deepseek/native/w 2", "running", "30s 61 °C")
@@ -136,17 +135,3 @@ def test_on_a_terminal_one_line_is_redrawn_within_its_width(
     shown.line("done")
     shown.close()
     assert terminal.text.endswith("Z done\n")
-
-
-@pytest.mark.parametrize("kind", ["dumb", ""])
-def test_a_terminal_that_cannot_redraw_gets_plain_lines(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(progress.sys, "stdout", terminal)
-    monkeypatch.setenv("TERM", kind)
-    shown = Progress("c")
-    shown.live("m/native/w 1", "running", "1s")
-    shown.live("m/native/w 1", "running", "2s")
-    shown.close()
-    assert terminal.text[10:] == "[0/0] m/native/w 1: running 1s\n"

@@ -59,7 +59,6 @@ def test_a_hot_gpu_is_waited_for_until_it_is_cool(
     ("sensor", "wanted", "met", "value", "reason"),
     [
         # The source starts below 45 °C, not at it.
-        ({"temperature": 44}, {"max_start_temp_celsius": 45}, True, 44, ""),
         ({"temperature": 45}, {"max_start_temp_celsius": 45}, False, 45, "longest"),
         (
             {"temperature": NVMLError("Not Supported")},
@@ -70,7 +69,6 @@ def test_a_hot_gpu_is_waited_for_until_it_is_cool(
         ),
         ({"pids": [4711]}, {"exclusive_gpu": True}, False, False, "by 1 other process"),
         ({}, {"min_free_memory_percent": 90}, True, 99.29, "memory of the GPU"),
-        ({}, {"min_free_disk_gib": 1e9}, False, None, ""),
         # An idle GPU lowers its state: nothing is waited for.
         ({}, {"performance_state": "P0"}, False, "P8", "idle"),
         ({}, {}, True, "P8", "sets no condition"),

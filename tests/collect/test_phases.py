@@ -25,11 +25,9 @@ def an_answer(seconds: float | None, milliseconds: float | None = None) -> Answe
     [
         (10.0, None, an_answer(4.0), (10.0, 14.0)),
         (None, 20.0, an_answer(4.0), (16.0, 20.0)),
-        (10.0, 20.0, an_answer(4.0), (10.0, 20.0)),  # both lines were printed
         # What was observed counts before what was computed.
         (10.0, None, an_answer(4.0, 9000.0), (10.0, 14.0)),
         (28.0, None, an_answer(4.0), (28.0, 30.0)),  # no longer than the run
-        (31.0, None, an_answer(4.0), None),
         # Nothing more is known: until the command ends.
         (10.0, None, an_answer(None), (10.0, 30.0)),
         (None, 10.0, an_answer(None), None),

@@ -63,32 +63,6 @@ def test_a_typed_figure_is_found_by_file_and_line(data: Path, tmp_path: Path) ->
     assert "70.47 GiB" in found.message
 
 
-class Said:
-    """What prose may use, as `Words` gives it."""
-
-    def __init__(self, *names: tuple[str, str]) -> None:
-        self.names = names
-
-    def values(self, near: float) -> tuple[tuple[str, str], ...]:
-        return self.names
-
-
-def test_the_expression_that_gives_the_number_is_offered(
-    data: Path, tmp_path: Path
-) -> None:
-    said: Any = Said(
-        ('value("mean", "a")', "60.24 tok/s"),
-        ('value("max", "a")', "61.00 tok/s"),
-        ('value("n", "a")', "60"),
-    )
-    (tmp_path / "page.md").write_text("It ran at 60.9 tok/s.\n")
-    (found,) = of_pages(with_prose(review(load(data)), tmp_path, lambda: said))
-    nearest = (
-        '{{ value("max", "a") }} = 61.00 tok/s; {{ value("mean", "a") }} = 60.24 tok/s.'
-    )
-    assert f"write what was computed: {nearest}" in found.message
-
-
 def test_a_figure_typed_into_a_claim_is_found(data: Path, tmp_path: Path) -> None:
     untested = "says: It is within {}.\n  decided_by: A run."
     text = CLAIM.replace("RECORDED", "hypothesis")
@@ -105,7 +79,7 @@ def test_a_figure_typed_into_a_claim_is_found(data: Path, tmp_path: Path) -> Non
 LOWER = '{{ compare("difference_percent", "output_throughput_tok_s") }}'
 
 
-class Signed(Said):
+class Signed:
     """Words whose expressions all say that something is above zero."""
 
     def said(self, *_: object) -> str:

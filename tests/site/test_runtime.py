@@ -16,20 +16,6 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Cache:
     return cache
 
 
-def test_the_chart_runtime_is_made_once_for_a_version_of_the_converter(
-    kept: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Newer:
-        def javascript_bundle(self, snippet: str, *, vl_version: str) -> str:
-            return f"// {snippet} {vl_version}"
-
-    monkeypatch.setattr(runtime, "converter", Newer)
-    assert b"makeView" in runtime._vega(kept)
-    assert not runtime._vega(kept).startswith(b"// window")
-    monkeypatch.setattr(runtime, "VERSION", "99.0")
-    assert runtime._vega(kept).startswith(b"// window.sparkpubEmbed = vegaEmbed; ")
-
-
 def test_modules_find_each_other_in_a_folder_named_by_its_content(
     kept: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:

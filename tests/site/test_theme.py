@@ -130,17 +130,15 @@ def test_pages_of_their_own_kind(pages: dict[str, str]) -> None:
 def test_a_project_lays_its_own_templates_over_ours(
     data: Path, sources: Path, tmp_path: Path
 ) -> None:
-    """Settings of an earlier version name instant navigation, after which no chart would start."""
     (tmp_path / "over").mkdir()
     (tmp_path / "over" / "main.html").write_text(
         '{% extends "sparkpub.html" %}{% block announce %}mine{% endblock %}'
     )
-    asked = ", custom_dir: over, features: [navigation.instant, toc.follow]"
+    asked = ", custom_dir: over, features: [toc.follow]"
     page = (build(tmp_path, custom=asked) / "index.html").read_text(encoding="utf-8")
     assert "mine" in page
     assert "Content-Security-Policy" in page
     assert "toc.follow" in page
-    assert "navigation.instant" not in page
 
 
 def test_a_dead_link_stops_a_strict_build(

@@ -59,10 +59,6 @@ class Nspawn(OtherRoot):
         ]
         return [*found, *self.root_obstacles(options, models)]
 
-    def shares_ports(self, options: NspawnOptions) -> bool:
-        """Unless it has no network."""
-        return options.network == "host"
-
     def launch(self, launch: Launch, options: NspawnOptions) -> HostProcess:
         """Start the command in a container of its own."""
         argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
@@ -103,15 +99,8 @@ def _flags(options: NspawnOptions, binds: Sequence[Place]) -> Iterator[str]:
     """Binds, devices and limits."""
     for bind in binds:
         flag = "--bind-ro" if bind.read_only else "--bind"
-        yield f"{flag}={_escaped(bind.source)}:{_escaped(bind.target)}"
+        yield f"{flag}={bind.source}:{bind.target}"
     for device in options.devices:
-        yield f"--bind={_escaped(device)}"
+        yield f"--bind={device}"
     for name, limit in options.ulimits.items():
         yield f"--rlimit={name.upper()}={'infinity' if limit < 0 else limit}"
-    if options.network == "none":
-        yield "--private-network"
-
-
-def _escaped(path: str) -> str:
-    """A path in an option in which colons separate."""
-    return path.replace("\\", "\\\\").replace(":", "\\:")

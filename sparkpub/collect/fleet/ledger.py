@@ -148,12 +148,8 @@ class Ledger:
         """What machines were at that are gone."""
         self.books: FleetBooks
 
-    def begin(self, user: int) -> list[str]:
-        """Read and declare the campaign for a user, by id; returns why that cannot be, in lines."""
-        if user != os.geteuid():
-            return [
-                "the Ray node of this machine runs as another user; start it as yours"
-            ]
+    def begin(self) -> list[str]:
+        """Read and declare the campaign; returns why that cannot be, in lines."""
         folder = self._choice.data / self._matrix.campaign
         try:
             self._stack.enter_context(folder_locked(folder))

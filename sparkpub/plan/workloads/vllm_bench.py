@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from sparkpub.plan.workloads import clients, llama_server, server_pages
+from sparkpub.plan.workloads import clients, server_pages
 from sparkpub.plan.workloads.base import (
     SAID_AT_ONCE,
     WORKDIR,
@@ -172,8 +172,7 @@ def _beside(
     """
     facts = said.facts
     if said.mode == "serve":
-        hits = _cache_hits(left.lines)
-        return facts, hits | llama_server.cache_hits(_measured(left.lines))
+        return facts, _cache_hits(left.lines)
     facts["engine"] = "vLLM"
     if said.mode == "throughput":
         # The report counts prompt and output tokens together; only printed lines count each alone.

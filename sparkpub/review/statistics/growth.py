@@ -31,19 +31,10 @@ class Growth:
     @property
     def shape(self) -> Shape:
         """Which way the metric goes from the first point to the last."""
-        return _shape(self.points)
-
-    @property
-    def shape_before_knee(self) -> Shape:
-        """Which way it goes up to the knee, or to the end where there is none."""
-        end = len(self.points) if self.knee is None else self.knee + 1
-        return _shape(self.points[:end])
-
-    @property
-    def factor(self) -> float | None:
-        """The last value in units of the first; None where that is zero."""
         first, last = self.points[0][1], self.points[-1][1]
-        return last / first if first else None
+        if abs(last - first) < LEVEL_PERCENT / 100 * abs(first):
+            return "level"
+        return "grows" if last > first else "falls"
 
 
 def growth(points: Sequence[SweptPoint], *, repeated: bool = True) -> Growth:
@@ -53,13 +44,6 @@ def growth(points: Sequence[SweptPoint], *, repeated: bool = True) -> Growth:
     """
     ordered = tuple(sorted(points))
     return Growth(ordered, _knee(ordered) if repeated else None)
-
-
-def _shape(points: Sequence[SweptPoint]) -> Shape:
-    first, last = points[0][1], points[-1][1]
-    if abs(last - first) < LEVEL_PERCENT / 100 * abs(first):
-        return "level"
-    return "grows" if last > first else "falls"
 
 
 def _knee(points: Sequence[SweptPoint]) -> int | None:

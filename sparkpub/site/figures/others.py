@@ -361,9 +361,9 @@ def per_machine(campaign: StudiedCampaign) -> Figure:
         rows.append(all_of)
     sessions = {(row.campaign, row.machine) for _, each in found for row in each}
     return Figure(
-        says=said.replication([whole for whole, _ in found], metrics, sessions),
+        says=said.replication([whole for whole, _ in found], sessions),
         sample=(
-            f"Lines are 95 % intervals; inside the band of ±{margin:g} % two environments are equivalent. "
+            f"Lines are 95 % intervals; inside the band of ±{margin:g} % two environments are equal. "
             f"The interval of “{ALL}” holds for machines like these."
         ),
         chart=chart(shapes.forest, rows, title=DIFFERENCE, band=margin),

@@ -12,16 +12,13 @@ from sparkpub.record.text import (
     SPACE,
     between,
     counted,
-    extent,
-    listed,
     percent,
     rounded,
     span,
-    with_unit,
 )
 from sparkpub.review.names import in_environment, runs_of
 from sparkpub.review.progress import VersionLine, beyond_noise, in_words
-from sparkpub.review.statistics.estimate import ALPHA, t_quantile
+from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, growth
 from sparkpub.review.sweeps import SHOWS_A_SHAPE, Axis, Line
 from sparkpub.review.tables.capacities import LIMITS, NOT_RANKED, TOLD_SECONDS
@@ -29,8 +26,6 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.study import StudiedCampaign
 
-FOLD = 2
-"""From this factor on growth is told in multiples, below in per cent."""
 CLOSE = 0.1
 """In per cent: runs that all lie nearer to the mean than this are not told apart."""
 MOST_NAMED = 4
@@ -83,49 +78,27 @@ def curves(campaign: StudiedCampaign, axis: Axis, metric: Metric) -> list[Curve]
 
 
 def growing(metric: Metric, found: Sequence[Curve]) -> str:
-    """The shape and the knee of one line; of several, how many have which shape."""
-    grown = [curve.growth for curve in found]
-    line, first = found[0].line, grown[0]
-    shapes = [each.shape for each in grown]
+    """`Output throughput grows from concurrency 1 to 8: 100 to 440 tok/s; the knee is at 4.` Of several lines how many
+    do the same, and how far the farthest of them gets."""
+    line = found[0].line
+    shapes = [curve.growth.shape for curve in found]
     shape = max(shapes, key=shapes.count)
-    if len(found) > 1:
-        alike = [each for each in grown if each.shape == shape]
-        text = f"{metric.subject} {_verb(alike)} with {line.word}"
-        if shape == "grows":
-            most = max(found, key=Curve.last)
-            text += f", up to {metric.told(most.last())} ({most.name})"
-        if len(alike) < len(found):
-            others = len(found) - len(alike)
-            text += f", but not on {others} of {counted(len(found), 'line')}"
-        return f"{text}."
-    (begin, low), (end, high) = first.points[0], first.points[-1]
-    begins, ends = (metric.rounded(value, unit=False) for value in (low, high))
-    if first.knee is None:
-        ends = with_unit(ends, metric.unit)
-        along = f"from {line.place(begin)} to {end:,g}"
-        return f"{metric.subject} {_verb(grown)} {along}: {begins} to {ends}."
-    at, there = first.points[first.knee]
-    shape, level = first.shape_before_knee, metric.rounded(there)
-    how = f"{shape} from {begins} to {level} at"
+    verb: str = shape
     if shape == "level":
-        how = f"stays near {level} up to"
-    return (
-        f"{metric.subject} {how} {line.place(at)} (the knee), then {ends} at {end:,g}."
-    )
-
-
-def _verb(grown: Sequence[Growth]) -> str:
-    """What lines of one shape do from the first to the last point, which nothing tests."""
-    shape = grown[0].shape
-    if shape == "level":
-        return f"changes by less than {LEVEL_PERCENT:g}{SPACE}%"
-    factors = [each.factor for each in grown if each.factor is not None]
-    if not factors:
-        return shape
-    if max(factors) >= FOLD:
-        return f"{shape} {extent(factors).replace(' to ', '- to ')}-fold"
-    shares = [abs(100 * (factor - 1)) for factor in factors]
-    return f"{shape} by {between(min(shares), max(shares), 0)}{SPACE}%"
+        verb = f"changes by less than {LEVEL_PERCENT:g}{SPACE}%"
+    if len(found) == 1:
+        (begin, low), *_, (end, high) = found[0].growth.points
+        values = f"{metric.rounded(low, unit=False)} to {metric.rounded(high)}"
+        text = f"from {line.place(begin)} to {end:,g}: {values}"
+        if found[0].knee is not None:
+            text += f"; the knee is at {found[0].knee:,g}"
+        return f"{metric.subject} {verb} {text}."
+    text = f"with {line.word} on {shapes.count(shape)} of {len(found)} lines"
+    if shape != "level":
+        farthest, way = (max, "up") if shape == "grows" else (min, "down")
+        best = farthest(found, key=Curve.last)
+        text += f", {way} to {metric.rounded(best.last())} ({best.name})"
+    return f"{metric.subject} {verb} {text}."
 
 
 # ---- Differences -----------------------------------------------------------------------------------------------------
@@ -160,37 +133,21 @@ _REPLICATIONS = {
 """What machines show together, and how a sentence says it."""
 
 
-def replication(
-    rows: Sequence[TableRow], metrics: Mapping[str, Metric], sessions: Collection[Any]
-) -> str:
-    """`3 comparisons over 2 machines: 1 replicated (median time per output token), 2 undecided (at most 3.2 %: output
-    throughput and request latency).` `rows` are those over all of the sessions."""
+def replication(rows: Sequence[TableRow], sessions: Collection[Any]) -> str:
+    """`3 comparisons over 2 machines: 1 replicated, 2 undecided (at most 3.2 %).` `rows` are those over all of the
+    sessions; what is not clear has the ends of its intervals for bounds."""
     parts = []
     for word, said in _REPLICATIONS.items():
         mine = [row for row in rows if row.replication == word]
-        if not mine:
-            continue
-        named = {metrics[row.metric].within_sentence: None for row in mine}
-        behind = []
-        if word == "undecided" and all(row.ci95_effect for row in mine):
-            behind = [sentences.at_most(max(map(_bound, mine)))]
-        if len(named) <= sentences.MOST_NAMES:
-            behind.append(listed(named))
-        about = f" ({': '.join(behind)})" if behind else ""
-        parts.append(f"{len(mine)} {said}{about}")
+        bound = ""
+        if word == "undecided" and mine and all(row.ci95_effect for row in mine):
+            most = max(abs(end) for row in mine for end in row.ci95_effect)
+            bound = f" ({sentences.at_most(most)})"
+        if mine:
+            parts.append(f"{len(mine)} {said}{bound}")
     number = max(row.machines for row in rows)
     on = counted(number, "machine" if len(sessions) == number else "session")
     return f"{counted(len(rows), 'comparison')} over {on}: {', '.join(parts)}."
-
-
-def _bound(row: TableRow) -> float:
-    """The farther end of the 90 % interval, of which each end is a bound of its side as everywhere; the lines are the
-    wider ones at 95 %."""
-    low, high = row.ci95_effect
-    df = row.machines - 1
-    narrower = t_quantile(1 - ALPHA, df) / t_quantile(1 - ALPHA / 2, df)
-    far: float = abs(row.effect) + narrower * (high - low) / 2
-    return far
 
 
 # ---- Order, capacity, coverage, users --------------------------------------------------------------------------------
@@ -284,10 +241,6 @@ def versions(lines: Sequence[VersionLine]) -> str:
     loads, beyond = counted(len(lines), "load"), beyond_noise(lines)
     changes = [line.total.value for line in beyond or lines]
     ends = between(min(changes), max(changes), 1, signed=True)
-    if all(line.total.interval() is None for line in lines):
-        return (
-            f"{loads}, {ends}{SPACE}%: too few runs to tell a change from their noise."
-        )
     if not beyond:
         return f"None of {loads} is shown to change ({ends}{SPACE}% measured; Holm)."
     return f"{len(beyond)} of {loads} changed beyond the noise of their runs (Holm), by {ends}{SPACE}%."

@@ -47,6 +47,12 @@ VERDICTS = {
     "not shown": "diamond",
 }
 """Verdict to its sign, in the order of the legend."""
+IN_WORDS = {
+    "equivalent": "equal",
+    "undecided": "not clear",
+    "confounded": "not separable",
+}
+"""Verdict to what the legend calls it, as sentences do."""
 OPEN = ("undecided", "confounded", "not shown")
 """Verdicts whose signs are hollow: nothing is shown."""
 WIDE_RANGE = 4
@@ -119,6 +125,7 @@ def forest(rows: Rows, *, title: str, band: float = 0.0, narrow: bool = False) -
             "verdict:N",
             title="Verdict",
             scale=scale,
+            legend=alt.Legend(labelExpr=f"{IN_WORDS}[datum.value] || datum.value"),
         ),
         fillOpacity=alt.FillOpacityValue(1, condition=hollow),
         tooltip=_tip(),
@@ -173,10 +180,8 @@ def lines(
     narrow: bool = False,
 ) -> Spec:
     """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
-    `ticks`; a dashed line marks the knee. Rows of the kind `end` name their lines, where there is room for that."""
+    `ticks`; a dashed line marks the knee."""
     is_ordered = any("order" in row for row in rows)
-    ends = [] if narrow else [row["label"] for row in rows if row["kind"] == "end"]
-    legend = "" if ends else legend
     x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
     if ticks:
         x = _ticked(x, ticks)
@@ -195,16 +200,10 @@ def lines(
     layers = [joined, *_marked(base, groups, legend)]
     if knee is not None:
         layers += _knee(knee)
-    if ends:
-        name = _of("end", base).mark_text(
-            align="left", baseline="middle", dx=9, dy={"expr": "datum.dy"}
-        )
-        layers.append(name.encode(text=alt.Text("label:N")))
     panels = _panels_of(rows)
     if not panels:
         return one(layers, narrow, HEIGHT)
-    right = round(max(map(len, ends), default=0) * LETTER)
-    width = (NARROW if narrow else WIDE) - AXIS - max(right, 10)
+    width = (NARROW if narrow else WIDE) - AXIS - 10
     view = {**_layered(layers, LINES_HEIGHT), "width": width}
     return _faceted(view, panels, narrow, ["y"])
 
@@ -244,7 +243,7 @@ def points(
     narrow: bool = False,
 ) -> Spec:
     """On logarithmic axes if asked. Rows of the kind `limit` are a dashed line."""
-    scale, axis = _spread(), alt.Axis()
+    scale, axis = alt.Scale(zero=False), alt.Axis()
     if log:
         scale = alt.Scale(
             type="log",
@@ -393,7 +392,7 @@ def points_of(marks: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Ch
 def _marked(base: "alt.Chart", groups: Sequence[str], legend: str) -> list["alt.Chart"]:
     """Runs as points, with a `label` above to the right of one that has it, whose ground parts it from what it covers.
     Behind them what the axes have to show at least, which nobody sees."""
-    named = base.transform_filter("isValid(datum.label) && datum.kind !== 'end'")
+    named = base.transform_filter("isValid(datum.label)")
     named = named.encode(text=alt.Text("label:N"))
     shown: Spec = {
         "align": "left",

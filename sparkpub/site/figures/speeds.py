@@ -21,7 +21,7 @@ from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
 from sparkpub.review.sweeps import LOAD
 from sparkpub.site.figures import said, shapes
-from sparkpub.site.figures.campaign import MOST_LINES, named_at_ends
+from sparkpub.site.figures.campaign import MOST_LINES, drawn_of
 from sparkpub.site.figures.figure import Figure, Value, chart, table_of
 from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.study import KEYS, StudiedCampaign, column, records
@@ -167,7 +167,7 @@ def context_of_model(
         says=said.context(points[points["line"] == groups[0]]),
         chart=chart(
             shapes.lines,
-            named_at_ends(pd.concat([means, means.assign(kind="run")])),
+            pd.concat([means, means.assign(kind="run")]),
             across="Tokens before the answer",
             up="",
             groups=several,
@@ -263,22 +263,24 @@ def _users_figure(rows: pd.DataFrame, legend: str, sample: str, **words: Any) ->
     """Rows with their front as lines along the load; `words` are what else the figure says."""
     every = list(dict.fromkeys(rows["line"]))
     lines = every[:MOST_LINES]
-    if len(lines) < len(every):
-        sample += f" {MOST_LINES} of {len(every)} lines are drawn; the table has all."
+    more = drawn_of(len(lines), len(every), "lines")
     called = told_apart([line.split(", ") for line in lines])
     shown = rows[rows["line"].isin(lines)].assign(kind="mean")
     shown["group"] = shown["line"].map(dict(zip(lines, called, strict=True)))
     points = shown.drop(columns="label").assign(kind="run", counts=shown["front"])
     drawn = chart(
         shapes.lines,
-        named_at_ends(pd.concat([shown, points])),
+        pd.concat([shown, points]),
         across="Speed for each user (tok/s)",
         up="All users (tok/s)",
         groups=called if len(called) > 1 else (),
         legend=legend,
     )
     return Figure(
-        chart=drawn, table=table_of(list(rows["tip"])), sample=sample, **words
+        chart=drawn,
+        table=table_of(list(rows["tip"])),
+        sample=f"{sample} {more}".strip(),
+        **words,
     )
 
 
@@ -322,16 +324,16 @@ def versions_of_model(
             "high": high,
         }
         rows.append(row | {"verdict": verdict, "tip": tip})
-    sample = "Lines are 95 % intervals, each by itself; filled: beyond the noise."
-    if len(rows) > MOST_LOADS:
-        sample += f" {MOST_LOADS} of {len(rows)} loads are drawn; the table has all."
+    shown = rows[:MOST_LOADS]
+    more = drawn_of(len(shown), len(rows), "loads")
+    sample = (
+        f"Lines are 95 % intervals, each by itself; filled: beyond the noise. {more}"
+    )
     return Figure(
         key=f"versions-of-{model.slug}",
         title="Output throughput of one load, measured again",
         says=said.versions(lines),
-        sample=sample,
-        chart=chart(
-            shapes.forest, rows[:MOST_LOADS], title="Change from the first (%)"
-        ),
+        sample=sample.strip(),
+        chart=chart(shapes.forest, shown, title="Change from the first (%)"),
         table=table_of(told),
     )

@@ -1,11 +1,7 @@
 """Data and downloads: everything behind the figures, in forms that other programs read."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from pydantic_core import to_json
-
-from sparkpub.record.record import json_schema
 from sparkpub.review import told
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables import cells, comparisons, runs
@@ -30,16 +26,6 @@ def contents(
 ) -> dict[str, File]:
     """The download page and its files."""
     results = publication.results
-    dataset, review = publication.dataset, publication.review
-    documents: dict[str, Any] = {
-        "review": {
-            "findings": [finding.document() for finding in review.findings],
-            "runs": len(dataset.runs),
-            "excluded": dict(review.excluded),
-        },
-        "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
-        "record.schema": json_schema(),
-    }
     files: dict[str, bytes] = {}
     tables = {name: getattr(results, name) for name in TABLES}
     for name, table in tables.items():
@@ -47,8 +33,6 @@ def contents(
     for name, table in tables.items():
         if len(table) <= MOST_ROWS:
             files[f"data/{name}.csv"] = told.csv(table)
-    for name, document in documents.items():
-        files[f"data/{name}.json"] = to_json(document) + b"\n"
     proofs = [item for files in publication.evidence.values() for item in files]
     files["data/SHA256SUMS"] = "".join(
         f"{item.sha256}  {item.address}\n" for item in proofs if item.address

@@ -1,7 +1,6 @@
 """A repository of one's own: matrices that run, a post, claims, workflows. Its files are in `files/`."""
 
 import json
-import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -22,25 +21,21 @@ _FIRST_COMMAND = f"sparkpub collect {DEMO}     # under a minute on any processor
 _CHECK_COMMAND = (
     "sparkpub check                        # what the checks find in the imported runs"
 )
-_TITLE = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,100}")
 
 
-def refuse(folder: Path, title: str) -> None:
-    """Raise UsageError where the folder is not empty, or the title is none."""
+def refuse(folder: Path) -> None:
+    """Raise UsageError where the folder is not empty."""
     if folder.is_dir() and any(folder.iterdir()):
         raise UsageError(
             "the folder is not empty", where=str(folder), remedy="name a new one"
         )
-    if not _TITLE.fullmatch(title):
-        remedy = "use one line of at most a hundred characters"
-        raise UsageError("the title does not fit", where="--title", remedy=remedy)
 
 
 def write(folder: Path, title: str, *, campaign: str | None = None) -> list[Path]:
     """Write the repository into `folder` and return its files. With `campaign` it is about runs imported under that
     name, which are there already. Raises UsageError as `refuse` does."""
     if campaign is None:
-        refuse(folder, title)
+        refuse(folder)
     said = _said(title, campaign)
     written = []
     for name, content in _contents(imported=campaign is not None).items():

@@ -127,7 +127,9 @@ def test_a_node_at_low_priority_gets_no_run(nodes: Nodes, tmp_path: Path) -> Non
     said: list[str] = []
     try:
         choice = Choice(tmp_path, commit=False)
-        outcome = collect(campaign("sleep 5"), choice, nodes.address, said.append)
+        outcome = collect(
+            campaign("echo rate 5; sleep 3"), choice, nodes.address, said.append
+        )
     finally:
         nodes.kill("nice")
     assert outcome.measured == 6

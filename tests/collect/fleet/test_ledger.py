@@ -1,6 +1,5 @@
 """The books of a fleet, without a cluster: who gets which run, and which deliveries are kept."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -187,12 +186,9 @@ def test_the_books_answer_machines_and_the_operators_command(
     matrix = a_matrix()
     choice = Choice(tmp_path, commit=False)
     ledger = Ledger(matrix.document(), choice, for_git())
-    assert "runs as another user" in ledger.begin(os.geteuid() + 1)[0]
-    assert ledger.begin(os.geteuid()) == []
+    assert ledger.begin() == []
     again = Ledger(matrix.document(), choice, for_git())
-    assert again.begin(os.geteuid())[0].startswith(
-        "another collector writes to this campaign"
-    )
+    assert again.begin()[0].startswith("another collector writes to this campaign")
     assert ledger.join(ONE, "first") is None
     assert str(ledger.join(ONE, "twin")).startswith("node twin is the same machine")
     assert isinstance(ledger.next(ONE), Job)

@@ -61,14 +61,8 @@ SAMPLES: list[Row] = [
     *({"panel": "CPU", "x": float(x), "value": 10.0 * x} for x in range(9)),
     {"kind": "phase", "panel": "CPU", "name": "loading", "x": 0.0, "end": 3.0},
 ]
-NAMED: list[Row] = [
-    {**row, "panel": panel}
-    for panel in ("Speed", "Wait")
-    for row in (
-        *LINES,
-        {"kind": "end", "group": "Docker", "label": "Docker, CUDA graphs"}
-        | {"x": 16.0, "value": 40.0, "dy": 0.0},
-    )
+PANELS: list[Row] = [
+    {**row, "panel": panel} for panel in ("Speed", "Wait") for row in LINES
 ]
 TICKS = {"ticks": (2, 4, 8, 16), "knee": 4.0}
 CHARTS: dict[str, Chart] = {
@@ -80,7 +74,9 @@ CHARTS: dict[str, Chart] = {
     "lines": Chart(
         partial(shapes.lines, across="Users", up="tok/s", groups=GROUPS, **TICKS), LINES
     ),
-    "named": Chart(partial(shapes.lines, across="Users", up="", groups=GROUPS), NAMED),
+    "panels": Chart(
+        partial(shapes.lines, across="Users", up="", groups=GROUPS), PANELS
+    ),
     "points": Chart(partial(shapes.points, across="GB", up="tok/s", log=True), POINTS),
     "grid": Chart(partial(shapes.grid, across="Within", shades=(0.1, 0.4)), CELLS),
     "heat": Chart(

@@ -29,35 +29,25 @@ BENT = {1: 100, 2: 200, 4: 400, 8: 440}
     [
         (  # of single runs nobody knows whether the last step is noise
             throughput(BENT),
-            "grows 4.4-fold from concurrency 1 to 8: 100 to 440 tok/s.",
+            "grows from concurrency 1 to 8: 100 to 440 tok/s.",
         ),
         (
             throughput(BENT, runs=2),
-            "grows from 100 to 400 tok/s at concurrency 4 (the knee), then 440 at 8.",
-        ),
-        (
-            throughput({1: 100, 2: 101, 4: 100, 8: 50}, runs=2),
-            "stays near 100 tok/s up to concurrency 4 (the knee), then 50.0 at 8.",
+            "grows from concurrency 1 to 8: 100 to 440 tok/s; the knee is at 4.",
         ),
         (
             throughput({1: 100, 2: 102, 4: 104}, runs=2),
             "changes by less than 5 % from concurrency 1 to 4: 100 to 104 tok/s.",
         ),
-        (  # 12.5 %, and round() takes the even digit
-            throughput({1: 1600, 2: 1500, 4: 1400}, runs=2),
-            "falls by 12 % from concurrency 1 to 4: 1,600 to 1,400 tok/s.",
+        (
+            throughput({1: 10, 2: 8}) | throughput({1: 10, 2: 9}, "n"),
+            "falls with concurrency on 2 of 2 lines, down to 8.00 tok/s (m).",
         ),
         (
-            throughput({1: 1, 2: 2}) | throughput({1: 1, 2: 4}, "n"),
-            "grows 2.0- to 4.0-fold with concurrency, up to 4.00 tok/s (n).",
-        ),
-        (
-            throughput({1: 10, 2: 11}) | throughput({1: 10, 2: 12}, "n"),
-            "grows by 10 to 20 % with concurrency, up to 12.0 tok/s (n).",
-        ),
-        (
-            throughput({1: 10, 2: 8}) | throughput({1: 10, 2: 11}, "n"),
-            "grows by 10 % with concurrency, up to 11.0 tok/s (n), but not on 1 of 2 lines.",
+            throughput({1: 10, 2: 8})
+            | throughput({1: 10, 2: 11}, "n")
+            | throughput({1: 10, 2: 12}, "o"),
+            "grows with concurrency on 2 of 3 lines, up to 12.0 tok/s (o).",
         ),
     ],
 )
@@ -149,7 +139,7 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
     (campaign,) = library.publication.campaigns
     context = campaign_page.context(library.publication, library, campaign)
     assert len(context["charts"]) == 2
-    assert context["card"]["answers"][0].startswith("Output throughput grows 4.0-fold")
+    assert context["card"]["answers"][0].startswith("Output throughput grows from")
 
 
 LINE = throughput({1: 100, 2: 200, 4: 300})

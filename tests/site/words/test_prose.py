@@ -149,11 +149,6 @@ def test_the_line_is_that_of_the_source(text: str, line: int) -> None:
     assert [line_of(text, one) for one in said] == [line]
 
 
-def test_number_and_unit_are_read() -> None:
-    (one,) = typed("It ran at 1,234.5 tok/s.")
-    assert (one.number, one.unit, one.text) == (1234.5, "tok/s", "1,234.5 tok/s")
-
-
 def test_uses_name_every_place(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text('x\n{{ claim("one") }} {{ verdict("two") }}\n')
     (tmp_path / "b.md").write_text("{{ evidence('one') }}\n\n{{ verdict( \"one\" ) }}")

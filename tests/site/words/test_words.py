@@ -20,8 +20,6 @@ from sparkpub.site.publication import Publication
 from sparkpub.site.sources import source_of
 from sparkpub.site.words import Words
 from tests.review.claims.campaigns import verdict_on
-from tests.review.machines import TPUT, a_fleet, drawn
-from tests.review.statistics.campaigns import a_dataset
 
 FACTS = """
 - id: early-native-peak
@@ -248,36 +246,6 @@ def test_every_value_listed_is_a_name_that_works(words: Words) -> None:
         assert value in rendered(words, f"{{{{ {name} }}}}", "index.md").replace(
             "\u00a0", " "
         )
-
-
-def test_values_near_a_figure_are_those_that_could_be_meant_by_it(words: Words) -> None:
-    every = dict(words.values())
-    near = dict(words.values(near=69.3))
-    assert near.items() <= every.items()
-    assert 'value("mean", "peak_memory_gib", model="deepseek"' in " ".join(near)
-    figures = [call for call in near if not call.startswith(("fact", "verdict"))]
-    assert all(
-        62 < abs(float(near[call].split()[0].replace("−", "-"))) < 77
-        for call in figures
-    )
-
-
-def test_prose_can_say_on_how_many_machines_and_whether_they_agree() -> None:
-    measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
-    data = a_dataset(a_fleet(measured), a_fleet({"a": measured["a"]}, name="alone"))
-    found = review(data)
-    several = words_of(found)
-
-    def compare(statistic: str, campaign: str) -> str:
-        call = f'compare("{statistic}", "{TPUT}", campaign="{campaign}")'
-        return rendered(several, f"{{{{ {call} }}}}", "p.md").replace("\u00a0", " ")
-
-    assert compare("machines", "c") == "2 machines"
-    assert compare("replication", "c") == "replicates"
-    assert "over 2 machines" in compare("why", "c")
-    assert compare("machines", "alone") == "1 machine"
-    with pytest.raises(ClaimError, match="0 comparisons of output_throughput_tok_s"):
-        compare("replication", "alone")
 
 
 def a_verdict(

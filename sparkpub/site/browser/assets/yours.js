@@ -102,7 +102,6 @@ export function distance(mine, other) {
 
 const ALIKE = 0.1;
 const REPEAT_PERCENT = 5;
-const MOST_MEGABYTES = 64;
 const MOST_ROWS = 8;
 
 /** The published rows of the reader's model under the nearest load: those of the same weights first, then the fastest. */
@@ -162,22 +161,18 @@ const UNKNOWN =
 
 /** The rows of a file, or why it has none. */
 async function taken(file) {
-  const megabytes = file.size / 1e6;
-  if (megabytes > MOST_MEGABYTES) return {refused: `${file.name} has ${number(megabytes, 0)} MB: too large for a result.`};
   let rows = [];
   try {
     rows = read(JSON.parse(await file.text()));
   } catch {
     // Not JSON: refused below, with the formats that are read.
   }
-  return rows.length ? {rows} : {refused: `${file.name} ${file.size ? UNKNOWN : 'is empty.'}`};
+  return rows.length ? {rows} : {refused: `${file.name} ${UNKNOWN}`};
 }
 
 export function start(form) {
   const result = document.querySelector('[data-sp-result]');
-  let turn = 0;
   const show = async () => {
-    const own = ++turn;
     const published = await json(form.dataset.spRaw);
     const model = form.elements.model.value.trim();
     const parts = [];
@@ -189,11 +184,8 @@ export function start(form) {
         parts.push(section(mine, beside(mine, published), form.dataset.spRoot));
       }
     }
-    // Of files that are chosen while these are read, the reader wants to see those.
-    if (own === turn) result.replaceChildren(...parts);
+    result.replaceChildren(...parts);
   };
   form.addEventListener('submit', (event) => event.preventDefault());
   form.addEventListener('change', show);
-  // A file that was chosen before this script ran told nobody.
-  if (form.elements.file.files.length) show();
 }

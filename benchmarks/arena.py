@@ -1,0 +1,99 @@
+"""`python -m benchmarks.arena [OWNERS...]`: a hub of many owners with 300 runs each, in local repositories.
+
+Owners are gathered from nothing, gathered again where nothing changed, and the hub's site is built with them. Each step
+runs once, in a process of its own; the first number of owners is what the others are held against.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import generated, harness
+from benchmarks.harness import Row, row
+from benchmarks.load import Cost, cost
+from sparkpub.record.owner import ARENA_FILE
+from sparkpub.record.settings import DEFAULT_DATA
+
+OWNERS = (20, 200)
+RUNS = 300
+"""Runs of an owner."""
+IDENTITY = ("-c", "user.name=benchmark", "-c", "user.email=none@example.org")
+
+
+def owner(place: Path, number: int) -> str:
+    """Write an owner's repository, and give its line."""
+    generated.write(place / DEFAULT_DATA, RUNS, seed=number)
+
+    def git(*arguments: str) -> str:
+        argv = ["git", "-C", str(place), *IDENTITY, *arguments]
+        done = subprocess.run(argv, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    git("init", "--quiet")
+    git("add", "--all", "--force")
+    git("commit", "--quiet", "--message", "runs")
+    commit = git("rev-parse", "HEAD")
+    return f"- {{owner: o{number}, repository: file://{place}, commit: {commit}, licence: MIT}}\n"
+
+
+def hub(owners: int, made: Path) -> dict[str, Cost]:
+    """What each step costs for so many owners."""
+    project = made / f"hub-{owners}"
+    argv = [sys.executable, "-m", "sparkpub", "init", str(project), "--title", "Hub"]
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    for post in (project / "site_src" / "blog" / "posts").glob("*.md"):
+        post.unlink()
+    (project / "site_src" / "claims.yaml").write_text("[]\n")
+    lines = [owner(made / f"{owners}-{number}", number) for number in range(owners)]
+    (project / ARENA_FILE).write_text("".join(lines))
+    variables = {"XDG_CACHE_HOME": str(project / "cache")}
+    gather, build = ["-m", "sparkpub", "gather"], ["-m", "sparkpub", "build"]
+    return {
+        "gather": cost(gather, variables, project),
+        "gather, nothing changed": cost(gather, variables, project),
+        "build": cost(build, variables, project),
+    }
+
+
+def measured(sizes: Sequence[int]) -> list[Row]:
+    """A row for each step and size, held against the first size."""
+    found, first = [], None
+    for owners in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            costs = hub(owners, Path(folder))
+        for step, spent in costs.items():
+            for name, unit in (("processor", "s"), ("clock", "s"), ("together", "MiB")):
+                against = None
+                if first is not None:
+                    against = f"{sizes[0]} owners", [getattr(first[step], name)]
+                what = "memory" if name == "together" else name
+                value = [getattr(spent, name)]
+                about = f"{owners} owners, {step}: {what}"
+                found.append(row(about, value, unit, against=against))
+        first = first or costs
+    return found
+
+
+def main() -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("owners", nargs="*", type=int)
+    sizes = parser.parse_args().owners or OWNERS
+    harness.save(
+        "arena",
+        title="A hub of many owners",
+        question=f"What does it cost to show {' and '.join(map(str, sizes))} owners of {RUNS} runs?",
+        rows=measured(sizes),
+        notes=[
+            "Runs are drawn anew from committed ones (`generated.py`), 60 to a campaign, with log, report, requests "
+            "and telemetry, in a local repository of each owner.",
+            "Each step once. Processor time is that of all processes together; memory is what all of them have for "
+            "themselves at one time.",
+        ],
+        packages=["pandas", "pydantic"],
+    )
+
+
+if __name__ == "__main__":
+    main()
