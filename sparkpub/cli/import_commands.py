@@ -5,44 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from sparkpub.cli.group import cli
-from sparkpub.cli.options import DATA, JSON, PATH, declared_in, refuse_beside
+from sparkpub.cli.options import DATA, JSON, PATH, declared_in
 from sparkpub.cli.printing import finish, next_step, on_data, print_as
-
-
-class _Format(click.ParamType[str]):
-    """A format that can be imported. What reads them is loaded only where one is asked for."""
-
-    name = "format"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        """The format, if there is one of that name."""
-        if value not in self.known():
-            known = ", ".join(self.known())
-            self.fail(f"unknown format {value!r}; known formats: {known}", param, ctx)
-        return str(value)
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Those that begin like it."""
-        return [
-            CompletionItem(name) for name in self.known() if name.startswith(incomplete)
-        ]
-
-    def known(self) -> list[str]:
-        """Every format."""
-        from sparkpub.collect.imports import IMPORTERS
-
-        return sorted(IMPORTERS)
-
+from sparkpub.record.errors import UsageError
 
 _MACHINE_HELP = "Kind of machine, such as dgx-spark, if the results do not name it."
 _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image is named beside the results]"
@@ -65,7 +32,6 @@ _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image
 @click.option(
     "--format",
     "kind",
-    type=_Format(),
     help="Read only this format. [default: each file's own]",
 )
 @click.option(
@@ -120,12 +86,14 @@ def import_(
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
     if again:
-        refuse_beside("again", "preview", "as_json")
         _read_again(path, preview=more["preview"], as_json=as_json)
         return
     from sparkpub.collect import imports
     from sparkpub.collect.imports.given import Given
 
+    if kind not in (None, *imports.IMPORTERS):
+        remedy = f"known formats: {', '.join(sorted(imports.IMPORTERS))}"
+        raise UsageError(f"unknown format {kind!r}", remedy=remedy)
     how = {name: more.pop(name) for name in ("originals", "preview")}
     verbose = more.pop("verbose")
     given = Given(

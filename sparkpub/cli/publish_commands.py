@@ -15,12 +15,6 @@ from sparkpub.record.errors import UsageError
 from sparkpub.record.settings import DEFAULT_DATA
 
 
-def _refuse_output(output: Path) -> None:
-    """Raise UsageError where `output` cannot become a file. A device or pipe would be replaced by one."""
-    if output.exists() and not output.is_file():
-        raise click.UsageError(f"{output} is no file; choose another name")
-
-
 @cli.command()
 @on_folder
 @click.option(
@@ -66,8 +60,9 @@ def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -
         raise click.UsageError("--partitioned writes Parquet: add --format parquet")
     if partitioned and to_stdout:
         raise click.UsageError("--partitioned needs a folder; name one with -o")
-    if not to_stdout and not partitioned:
-        _refuse_output(output)
+    if not to_stdout and not partitioned and output.exists() and not output.is_file():
+        # A device or pipe would be replaced by a file.
+        raise click.UsageError(f"{output} is no file; choose another name")
     without_collection()
     found = getattr(load(data), table)
     if partitioned:
@@ -84,34 +79,21 @@ def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -
 @click.argument("campaign")
 @click.argument("cell")
 @DATA
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write; otherwise the recipe is printed.",
-)
-def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
-    """Write the server of a cell as a recipe of sparkrun.
+def recipe(campaign: str, cell: str, data: Path) -> None:
+    """Print the server of a cell as a recipe of sparkrun.
 
     CELL is model/environment/workload. The recipe holds image, variables, options and command of the server.
 
-    Example: sparkpub recipe h200-vllm dense7b/container/serve-c8 -o recipe.yaml
+    Example: sparkpub recipe h200-vllm dense7b/container/serve-c8 > recipe.yaml
     """
-    from sparkpub.record.store import write_atomic
     from sparkpub.review.checks import what_counts
     from sparkpub.review.dataset import load
     from sparkpub.review.recipe import written
     from sparkpub.review.results import Results
 
-    if output is not None:
-        _refuse_output(output)
     dataset = load(data)
     only = replace(dataset, campaigns={campaign: dataset.campaign(campaign)})
-    text = written(Results(what_counts(only)), campaign, cell)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_atomic(output, text)
+    click.echo(written(Results(what_counts(only)), campaign, cell), nl=False)
 
 
 @cli.command()

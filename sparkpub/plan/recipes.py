@@ -40,7 +40,15 @@ _DEEPEST = 10
 _CHANGES_THE_IMAGE = ("mods", "patches", "build_args", "builder", "build", "pre_exec")
 _WITHOUT_EFFECT = frozenset(
     {"recipe_version", "sparkrun_version", "name", "description", "maintainer"}
-    | {"metadata", "benchmark", "runtime_version", "max_nodes", "solo_only", "notes"}
+    | {
+        "metadata",
+        "benchmark",
+        "runtime",
+        "runtime_version",
+        "max_nodes",
+        "solo_only",
+        "notes",
+    }
     | {*_CHANGES_THE_IMAGE}
 )
 """What describes a recipe and starts nothing, or was said before."""
@@ -49,10 +57,8 @@ EXECUTOR = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "u
 
 
 class RecipeRuntime(Declared):
-    """How a server is started whose recipe has no command: its first words, its port, and flags by name of a
-    default. `sign` is in the words of any of its commands."""
+    """How the server of a runtime is started: its first words, its port, and flags by name of a default."""
 
-    sign: str = ""
     words: str
     port: int
     flags: dict[str, str]
@@ -60,7 +66,7 @@ class RecipeRuntime(Declared):
 
 @cache
 def runtimes() -> Mapping[str, RecipeRuntime]:
-    """By the name that `runtime:` has without its kind of clustering; the last one is that of any other command."""
+    """By the name that `runtime:` has without its kind of clustering."""
     file = resources.files("sparkpub.plan") / "runtimes.yaml"
     document, _ = documents.parse(file.read_text(), file.name, MatrixError)
     return TypeAdapter(dict[str, RecipeRuntime]).validate_python(document)
@@ -72,25 +78,15 @@ class Recipe(BaseModel):
     model_config = ConfigDict(extra="allow", coerce_numbers_to_str=True)
 
     model: str = Field(min_length=1)
-    runtime: str = ""
     container: str | None = None
     defaults: dict[str, Any] = {}
     env: dict[str, str | bool | None] = {}
-    command: str | None = None
+    command: str
     volumes: list[str] | dict[str, str] = []
     executor_config: dict[str, Any] = {}
     min_nodes: PositiveInt = 1
     cluster_only: bool = False
     mode: str = "auto"
-
-    @property
-    def engine(self) -> RecipeRuntime | None:
-        """Its runtime; of a recipe that names none, that of its command, else vLLM, as sparkrun takes it."""
-        text = self.command or ""
-        for name, runtime in runtimes().items():
-            if name in self.runtime or (not self.runtime and runtime.sign in text):
-                return runtime
-        return None
 
 
 def read(path: Path) -> tuple[Recipe, str]:
@@ -165,11 +161,7 @@ def obstacles(recipe: Recipe, declared: Mapping[str, Any]) -> Iterator[tuple[str
             yield what, "build that image and name it: image:"
         if recipe.container is None:
             yield "the recipe names no container", "add image:"
-    if recipe.command is None and recipe.engine is None:
-        what = f"the recipe has no command, and its runtime {recipe.runtime!r} is not known"
-        known = ", ".join(sorted(runtimes()))
-        yield what, f"known are {known}; add a command to the recipe"
-    left = set(_PLACEHOLDER.findall(_filled(recipe.command or "", recipe, None)))
+    left = set(_PLACEHOLDER.findall(_filled(recipe.command, recipe, None)))
     for name in sorted(left - {"model_id", "port"}):
         what = f"the command's {{{name}}} has no value"
         yield what, "add it to defaults: of the recipe"
@@ -187,10 +179,8 @@ def environment(
     }
     executor, unknown = _executor(recipe)
     cache = str(Path("~/.cache/huggingface").expanduser())
-    argv, unused = command(recipe, model_path)
     unset = recipe.env.keys() - variables
     left_out = [
-        *(f"defaults.{name}" for name in unused),
         *(f"env.{name}, a variable of your shell" for name in sorted(unset)),
         *(f"executor_config.{name}" for name in unknown),
         *sorted((recipe.model_extra or {}).keys() - _WITHOUT_EFFECT),
@@ -204,7 +194,7 @@ def environment(
         "binds": [*_volumes(recipe), f"{cache}:{CACHE}"],
         **executor,
         "server": {
-            "argv": argv,
+            "argv": command(recipe, model_path),
             "port": _port(recipe),
             "ready_timeout": READY_TIMEOUT,
             "client": "host",
@@ -217,32 +207,17 @@ def environment(
     return own | dict(declared) | {"env": env, "recipe": source}
 
 
-def command(recipe: Recipe, model_path: str | None) -> tuple[list[str], list[str]]:
-    """The server's words, and the defaults that nothing uses. A command that needs a shell gets one."""
-    text, unused = recipe.command, list[str]()
-    if text is None:
-        assert recipe.engine is not None
-        text, unused = _written(recipe, recipe.engine)
-    text = _filled(text, recipe, model_path)
+def command(recipe: Recipe, model_path: str | None) -> list[str]:
+    """The server's words. A command that needs a shell gets one."""
+    text = _filled(recipe.command, recipe, model_path)
     # A blank after the backslash of a line that goes on is an oversight that sparkrun forgives, too.
     text = re.sub(r"\\[ \t]*\n", " ", text).strip()
     # Several commands, a pipe, a variable, or one set before the command.
     plain = re.sub(r"'[^']*'", "", text)
     with suppress(ValueError):  # of quotes that are not closed
         if re.search(r"[();<>|&$`\n]|^\w+=", plain) is None:
-            return shlex.split(text), unused
-    return ["bash", "-c", text], unused
-
-
-def _written(recipe: Recipe, runtime: RecipeRuntime) -> tuple[str, list[str]]:
-    """The command of a recipe that has none, from its defaults, and those that have no flag."""
-    words = [runtime.words]
-    for name, value in recipe.defaults.items():
-        flag = runtime.flags.get(name)
-        if flag is not None and value not in (None, False):
-            words.append(flag if value is True else f"{flag} {{{name}}}")
-    unused = [name for name in recipe.defaults if name not in runtime.flags]
-    return " ".join(words), unused
+            return shlex.split(text)
+    return ["bash", "-c", text]
 
 
 def _filled(text: str, recipe: Recipe, model_path: str | None) -> str:
@@ -261,10 +236,8 @@ def _port(recipe: Recipe) -> int:
     said = recipe.defaults.get("port")
     if isinstance(said, int):
         return said
-    found = re.search(r"--port[ =](\d+)", recipe.command or "")
-    if found is not None:
-        return int(found[1])
-    return 8000 if recipe.engine is None else recipe.engine.port
+    found = re.search(r"--port[ =](\d+)", recipe.command)
+    return 8000 if found is None else int(found[1])
 
 
 def _executor(recipe: Recipe) -> tuple[dict[str, Any], list[str]]:

@@ -1,7 +1,6 @@
 """YAML that people write, with the line of every key: so that a mistake is reported where it stands."""
 
 import difflib
-import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -31,10 +30,6 @@ MOST_PROBLEMS = 100
 """Mistakes of one document that are told."""
 MOST_LISTED = 30
 """Names that a line lists."""
-MOST_PARTS, MOST_ALIASES = 100_000, 1000
-"""Values and keys of a YAML document, and names in place of some."""
-MOST_CHARACTERS = 20_000
-"""Characters of one text in a YAML document."""
 
 
 class Lines:
@@ -194,7 +189,7 @@ def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]
     remedy = "fix the syntax there"
     try:
         _refuse_unbounded(text)
-        loader = _Loader(text)
+        loader = LOADER(text)
         node = loader.get_single_node()
         lines = Lines(node, name)  # before what `<<` merges is written out
         return None if node is None else loader.construct_document(node), lines
@@ -218,59 +213,20 @@ class _UnboundedError(yaml.MarkedYAMLError):
 
 
 def _refuse_unbounded(text: str) -> None:
-    """Raise _UnboundedError for YAML nested too deep, for tags, and for aliases in what another alias may name: they
-    multiply, or contain themselves. Reads events only, which builds nothing."""
-    aliases = 0
+    """Raise _UnboundedError for YAML nested too deep, and for aliases in what another alias may name: they multiply, or
+    contain themselves. Reads events only, which builds nothing."""
     around: list[str | None] = []
     """The anchors of the lists and mappings around the present place."""
-    for parts, event in enumerate(yaml.parse(text, Loader=LOADER)):
-        tag = getattr(event, "tag", None)
-        if tag is not None:
-            name = tag.replace("tag:yaml.org,2002:", "!!")
-            raise _UnboundedError(f"a tag, {name}", event)
+    for event in yaml.parse(text, Loader=LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             around.append(event.anchor)
         elif isinstance(event, yaml.CollectionEndEvent):
             around.pop()
-        elif isinstance(event, yaml.AliasEvent):
-            aliases += 1
-            if any(around):
-                what = f"*{event.anchor} within what another alias may name"
-                raise _UnboundedError(what, event)
+        elif isinstance(event, yaml.AliasEvent) and any(around):
+            what = f"*{event.anchor} within what another alias may name"
+            raise _UnboundedError(what, event)
         if len(around) > outside.DEEPEST:
             raise _UnboundedError(f"nested deeper than {outside.DEEPEST} levels", event)
-        if parts > MOST_PARTS or aliases > MOST_ALIASES:
-            what = f"more than {MOST_PARTS:,} parts or {MOST_ALIASES} aliases"
-            raise _UnboundedError(what, event)
-
-
-class _Loader(LOADER):  # type: ignore[misc,valid-type]
-    """Texts without control characters, and texts and numbers within bounds."""
-
-    def construct_scalar(self, node: yaml.ScalarNode) -> str:
-        """The characters of a text or a number."""
-        value = str(super().construct_scalar(node))
-        if len(value) > MOST_CHARACTERS:
-            raise _UnboundedError(f"a text of {len(value):,} characters", node)
-        if node.tag in _NUMBERS and len(value) > outside.MOST_DIGITS:
-            raise _UnboundedError(f"a number with {len(value)} digits", node)
-        # Lines that end as on Windows are text: sparkrun exports a CSV within its YAML.
-        unwanted = outside.CONTROL.search(value.replace("\r\n", "\n"))
-        if unwanted is not None:
-            code = f"U+{ord(unwanted[0]):04X}"
-            raise _UnboundedError(f"a control character, {code}", node)
-        return value
-
-
-def _finite(loader: _Loader, node: yaml.ScalarNode) -> float:
-    value = float(loader.construct_yaml_float(node))
-    if not math.isfinite(value):
-        raise _UnboundedError(f"{node.value} is not a number here", node)
-    return value
-
-
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-_Loader.add_constructor("tag:yaml.org,2002:float", _finite)
 
 
 def text_of(path: Path, error: type[SparkpubError]) -> str:

@@ -184,9 +184,7 @@ def _written(
     words = words_of(publication)
     others: dict[str, File] = {}
     pages: dict[str, Page] = {}
-    shipped = manual.pages(
-        has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
-    )
+    shipped = manual.pages()
     own = {uri: path for path, uri in files(sources)}
     for uri, path in {**own, **shipped, **own}.items():
         if uri in (CLAIMS_FILE, FACTS_FILE):

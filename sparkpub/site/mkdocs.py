@@ -157,8 +157,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             for page in self._pages.values()
             for key, html in page.html.items()
         }
-        if config.nav is not None:
-            config.nav = manual.navigation(config.nav, files.src_uris)
         return files
 
     def _build(self, config: MkDocsConfig) -> tuple[Site, Sequence[str]]:

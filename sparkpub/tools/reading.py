@@ -4,7 +4,6 @@ Logs carry progress bars with carriage returns, terminal colours, interleaved ra
 carry bare NaN and Infinity, and are cut short when a process dies.
 """
 
-import codecs
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -37,25 +36,14 @@ _SHARES = (0.5, 0.9, 0.95, 0.99)
 _LONGEST_REASON = 200
 _LONGEST_MS = 1e12
 """Thirty years: no duration."""
-_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def text(data: bytes) -> str:
-    """Bytes as text: UTF-8 or UTF-16 by its mark, what cannot be decoded replaced, escape sequences removed."""
-    coding = "utf-8-sig"
-    if _is_wide(data):
-        coding = "utf-16"
-    said = data.decode(coding, errors="replace")
+    """Bytes as text: UTF-8, what cannot be decoded replaced, escape sequences removed."""
+    said = data.decode("utf-8-sig", errors="replace")
     if "\x1b" in said:
         said = _ESCAPES.sub("", said)
     return said.replace("\0", "")
-
-
-def _is_wide(data: bytes) -> bool:
-    """Whether text is UTF-16: it has the mark and, as tools write ASCII for the most part, zeros in many characters.
-    A log may begin with the bytes of the mark by accident, and all that it says would be lost."""
-    begin = data[:4096]
-    return data.startswith(_WIDE_MARKS) and begin.count(0) > 0.2 * len(begin)
 
 
 def lines(data: bytes) -> list[str]:

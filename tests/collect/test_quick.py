@@ -14,7 +14,7 @@ from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import read_folder
 from tests.calling import sparkpub
 from tests.plan.workloads.serving import SENSE, Served, serving
-from tests.plan.workloads.test_server_pages import LM_STUDIO, LM_STUDIO_0_4, OLLAMA
+from tests.plan.workloads.test_server_pages import LM_STUDIO, OLLAMA
 
 VLLM = {
     "/v1/models": {
@@ -53,8 +53,7 @@ def test_what_a_server_says_and_one_answer_are_shown() -> None:
     ("pages", "model"),
     [
         (OLLAMA, "llama3.2:latest"),
-        (LM_STUDIO, "meta-llama-3.1-8b-instruct"),
-        (LM_STUDIO_0_4, "gemma-3-270m-it-qat"),
+        (LM_STUDIO, "gemma-3-270m-it-qat"),
     ],
 )
 def test_the_model_that_is_loaded_is_measured(pages: Any, model: str) -> None:
@@ -131,14 +130,6 @@ def workloads(found: FoundServer, wanted: Wanted | None = None) -> dict[str, Any
     declared = matrices.parse(json.dumps(document)).workloads
     assert all(isinstance(item, LlamaBenchyOptions) for item in declared.values())
     return dict(document["workloads"])
-
-
-def test_two_lengths_for_one_user_and_ten_in_four_rounds() -> None:
-    assert list(workloads(a_found())) == [
-        *("in512-out128-c1", "in512-out128-c10"),
-        *("in2048-out128-c1", "in2048-out128-c10"),
-    ]
-    assert quick.declare(a_found(), Wanted(), "c")["iterations"] == 4
 
 
 def test_prompts_fit_into_the_context() -> None:

@@ -70,10 +70,10 @@ def test_a_recipe_is_a_container_with_a_server(tmp_path: Path) -> None:
 
 
 def test_what_stands_beside_a_recipe_wins(tmp_path: Path) -> None:
-    beside = {"env": {"HF_TOKEN": "x", "ATOMIC_ADD": "0"}, "gpus": 1, "binds": []}
+    beside = {"env": {"HF_TOKEN": "x", "ATOMIC_ADD": "0"}, "gpus": ["0"], "binds": []}
     models = {"w8": {"id": "acme/Walker-8B", "path": "/data/w8"}}
     options = only(matrix(tmp_path, WALKER, beside=beside, models=models))
-    assert (options.gpus, options.binds) == (1, ())
+    assert (options.gpus, options.binds) == (("0",), ())
     assert options.env["ATOMIC_ADD"] == "0"
     assert options.env["HF_TOKEN"] == "x"
     assert options.server is not None
@@ -88,18 +88,6 @@ def test_each_recipe_serves_its_own_model(tmp_path: Path) -> None:
         ("walker-8b", "e2", "w"),
         ("runner-70b", "e1", "w"),
     ]
-
-
-@pytest.mark.parametrize("row", RECIPES["written"], ids=lambda row: row["runtime"])
-def test_without_a_command_the_runtime_has_one(
-    tmp_path: Path, row: dict[str, Any]
-) -> None:
-    recipe = {"model": "a/b", "runtime": row["runtime"], "container": "i:1"}
-    options = only(matrix(tmp_path, recipe | {"defaults": row["defaults"]}))
-    assert options.server is not None
-    assert list(options.server.argv) == row["argv"]
-    assert options.recipe is not None
-    assert list(options.recipe.left_out) == row["unused"]
 
 
 def test_a_command_that_needs_a_shell_gets_one(tmp_path: Path) -> None:

@@ -70,8 +70,6 @@ def test_a_fork_builds_a_site_that_says_nothing_of_the_study(fork: Path) -> None
     for gone in (
         "analysis",
         "sessions",
-        "hardware",
-        "claims/index.html",
         "blog/part-1",
     ):
         assert not (site / gone).exists()

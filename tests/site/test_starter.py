@@ -13,7 +13,7 @@ from mkdocs.utils.yaml import yaml_load
 
 from sparkpub.cli import main
 from sparkpub.plan import matrix
-from sparkpub.site import manual, starter
+from sparkpub.site import starter
 from sparkpub.site.crawl import dead_links
 from tests.review.test_changes import a_folder
 
@@ -154,36 +154,13 @@ def test_its_settings_are_those_of_this_site(tmp_path: Path) -> None:
     assert theirs == ours
 
 
-def test_the_navigation_loses_what_is_not_there_and_keeps_mistakes() -> None:
-    entries = [
-        {
-            "Review": [
-                "review/index.md",
-                "claims/index.md",
-                {"Facts": "claims/facts.md"},
-            ]
-        },
-        {"Method": ["method/index.md", "hardware.md"]},
-        {"Claims": "claims/index.md"},
-        "claims/index.md",
-        "tpyo.md",
-        {"Elsewhere": "https://example.org/"},
-    ]
-    assert manual.navigation(entries, {"review/index.md", "claims/facts.md"}) == [
-        {"Review": ["review/index.md", {"Facts": "claims/facts.md"}]},
-        "tpyo.md",
-        {"Elsewhere": "https://example.org/"},
-    ]
-
-
 def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
     tmp_path: Path,
     cache: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Without claims: their page is gone, from the navigation too, and the strict build finds no dead link, with
-    several campaigns."""
+    """The strict build finds no dead link, without claims and with several campaigns."""
     (tmp_path / "runs.csv").write_text(TABLE)
     (tmp_path / "map.yaml").write_text(MAPPING)
     folder = tmp_path / ".hidden" / "mine"
@@ -202,7 +179,6 @@ def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
     assert built.returncode == 0, built.stderr
     site = folder / "site"
     assert dead_links(site, "") == []
-    assert not (site / "claims/index.html").exists()
     assert (site / "claims/facts/index.html").is_file()
     assert (site / "method/statistics/index.html").is_file()
     post = (site / "blog/first/index.html").read_text()

@@ -3,8 +3,6 @@
 `b11434-*.log` is llama-server's of that build on a CPU: once with its defaults, and once with
 
     llama-server -lv 4 -fa on -ctk q8_0 -ctv q8_0 -np 8 -b 512 -ub 256 -c 4096 --threads 2
-
-Each answered one prompt of 13 tokens twice, with 12 tokens: the second time 12 of the 13 lay in the slot.
 """
 
 import json
@@ -13,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from sparkpub.plan.workloads import llama_server
 from sparkpub.tools import engine
 
 DATA = Path(__file__).parents[1] / "data"
@@ -39,10 +36,3 @@ def test_what_a_server_says_by_default_and_twice() -> None:
     assert "flash_attn" not in said["settings"]
     again = [*VLLM, VLLM[2].replace("14.2488", "15.5")]
     assert engine.printed(again).metrics["weights_gib"].value == 15.5
-
-
-@pytest.mark.parametrize("log", [DEFAULT, LV4])
-def test_prompts_that_lay_in_a_slot_are_counted(log: list[str]) -> None:
-    hits = llama_server.cache_hits(log)["prefix_cache_hit_percent"].value
-    assert hits == pytest.approx(100 * 12 / 26)
-    assert llama_server.cache_hits(["INFO Prefix cache hit rate: 12.1%"]) == {}

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from sparkpub.plan.address import base_of
-from sparkpub.plan.workloads import llama_server, server_pages
+from sparkpub.plan.workloads import server_pages
 from sparkpub.plan.workloads.base import (
     PYTHON,
     SAID_AT_ONCE,
@@ -124,11 +124,10 @@ def answer_of(tools: Sequence[str], log: bytes, files: Mapping[str, bytes]) -> A
     if said is None:
         names = " or ".join(tools)
         return no_answer(f"no report of {names}", reading.observed(left.identity))
-    hits = llama_server.cache_hits(left.lines)
     complete = any(reading.known(said.metrics, name) for name in said.metrics)
     return left.answer(
         said,
-        {**said.metrics, **left.printed.metrics, **hits},
+        {**said.metrics, **left.printed.metrics},
         () if complete else ("the report holds none of the figures",),
         complete=complete,
         load=_load(said),

@@ -13,14 +13,13 @@ Who counted: the server where its answers carry token ids or `usage`, which the 
 """
 
 import json
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from sparkpub.plan.workloads import clients, llama_server, server_pages
+from sparkpub.plan.workloads import clients, server_pages
 from sparkpub.plan.workloads.base import (
     PYTHON,
     SAID_AT_ONCE,
@@ -187,8 +186,6 @@ def parse(
         return no_answer(why, reading.observed(left.identity))
     found = ReportReading(of_tool(PACKAGE), document)
     metrics, samples = dict(found.metrics), found.samples
-    begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
-    metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
     observed = left.observed(found)
     problems = []
     if options is not None:

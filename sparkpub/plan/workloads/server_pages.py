@@ -70,8 +70,6 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
         name: _fact(name, at(document, place)) for name, place in places.facts.items()
     }
     facts["model_path"] = facts["model_path"] or _word(server.get("model"))
-    if facts["dtype"] is not None:
-        facts["dtype"] = facts["dtype"].removeprefix("torch.")
     settings = {name: at(document, place) for name, place in places.settings.items()}
     facts["settings"] = {
         name: str(value)[: pages.LONGEST_NAME]
@@ -110,8 +108,8 @@ def _engine(document: Mapping[str, Any], samples: Mapping[str, Any]) -> str | No
 
 def _model_entry(said: Any, name: Any) -> dict[str, Any]:
     """What /v1/models says of the model measured; LM Studio says more on its own page, by the names of its loaded
-    instances since 0.4."""
-    listed = reading.objects(at(said, "/api/v0/models.data"))
+    instances."""
+    listed = []
     for model in reading.objects(at(said, "/api/v1/models.models")):
         for instance in reading.objects(model.get("loaded_instances")):
             known = {

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from sparkpub.plan.workloads import clients, llama_server, server_pages
+from sparkpub.plan.workloads import clients, server_pages
 from sparkpub.plan.workloads.base import (
     SAID_AT_ONCE,
     WORKDIR,
@@ -132,8 +132,7 @@ def parse(
         observed = reading.observed(left.identity)
         return no_answer("no report from vllm bench", observed)
     facts, besides = _beside(left, said)
-    settings = {**left.identity["settings"], **_foreign_tokenizer(left.report)}
-    observed = reading.observed(facts | left.identity | {"settings": settings})
+    observed = reading.observed(facts | left.identity)
     if said.mode == "serve" and not said.succeeded:
         # The client ends with exit code 0 then, and reports zeros.
         return no_answer("no request succeeded", observed)
@@ -172,8 +171,7 @@ def _beside(
     """
     facts = said.facts
     if said.mode == "serve":
-        hits = _cache_hits(left.lines)
-        return facts, hits | llama_server.cache_hits(_measured(left.lines))
+        return facts, _cache_hits(left.lines)
     facts["engine"] = "vLLM"
     if said.mode == "throughput":
         # The report counts prompt and output tokens together; only printed lines count each alone.
@@ -217,14 +215,3 @@ def printed(log: bytes) -> dict[str, tuple[float, float]]:
     }
     duration = {"measured_time_ms": rf"Benchmark duration \(s\):\s+{_NUMBER}"}
     return reading.printed(log, rates) | reading.printed(log, duration, scale=1e3)
-
-
-def _foreign_tokenizer(report: Mapping[str, Any]) -> dict[str, str]:
-    """The tokenizer that cut the prompts, where it is that of a model whose name has no word in common."""
-    used, model = (
-        reading.word(report.get(f"{name}_id")) for name in ("tokenizer", "model")
-    )
-    if used is None or model is None or used.startswith(("/", ".")):
-        return {}
-    own, other = (set(re.findall("[a-z]{3,}", name.lower())) for name in (model, used))
-    return {} if own & other else {"tokenizer": f"{used}, of another model"}

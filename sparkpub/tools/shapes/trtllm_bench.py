@@ -7,13 +7,11 @@ what was loaded shows in the bytes of KV cache per token and in the weights.
 Files of one run share their name up to the role: `a.log`, `a.report.json` (or `a_report.json`, `a.json`),
 `a.requests.json`; what they are is told by their content. People publish excerpts of the printed report, and tables of
 several, with or without the headings: `Request Throughput (req/sec): | 0.97 | 0.98`. Each column is a run and a cell of
-its own, since no file says what tells them apart. The tool does not say where it ran; what was asked for stands in the
-command that a shell echoed into the log.
+its own, since no file says what tells them apart. The tool does not say where it ran.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from sparkpub.record.metrics import GIB
@@ -94,9 +92,7 @@ _ROLES = ("report", "requests", "log")
 _ITERATION = re.compile(r"(?:iter|run)[_-]?(\d+)")
 _SPOKEN = re.compile("TensorRT[- ]?LLM|TRT-LLM|PERFORMANCE OVERVIEW")
 _SURE = (b"PERFORMANCE OVERVIEW", b'"performance"', b'"end_to_end_latency"')
-_COMMAND = re.compile(r"(?:^|[\s/;&])(trtllm-bench\s+-.*)", re.MULTILINE)
 _STAMP = re.compile(r"\[(\d\d)/(\d\d)/(\d{4})-(\d\d:\d\d:\d\d)\]")
-_MODES = ("throughput", "latency")
 
 
 # -- one run's evidence ----------------------------------------------------------------------------------------
@@ -307,26 +303,11 @@ def _said(
     return {
         "report": reading.json_object(files.get("report")),
         "printed": of_log(log),
-        "command": _echoed(log),
         "workload": workload,
         "column": column,
         "iteration": None if named is None else int(named[1]),
         "started": stamp and "{2}-{0}-{1}T{3}".format(*stamp.groups()),
     }
-
-
-def _echoed(log: bytes) -> Document:
-    """The first command that a shell or a container wrote into a log, by its flags; its line may begin with a prompt,
-    or with the `+` of `set -x`."""
-    command = _COMMAND.search("\n".join(reading.lines(log)).replace("\\\n", " "))
-    if command is None:
-        return {}
-    words = [word.strip("'\"") for word in re.split(r"[\s=]+", command[1])]
-    said: Document = {"mode": next((word for word in words if word in _MODES), None)}
-    for flag, value in pairwise(words):
-        if flag.startswith("-"):
-            said["model" if flag == "-m" else flag.removeprefix("--")] = value
-    return said
 
 
 SHAPE = ReportShape(runs, None)

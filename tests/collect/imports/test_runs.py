@@ -318,30 +318,6 @@ def test_files_of_trtllm_bench_are_told_apart_by_what_they_hold(
     assert (again.imported, len(again.skipped)) == ([], 2 + 2)
 
 
-def test_the_command_that_a_shell_echoed_names_the_model_and_what_was_asked_for(
-    tmp_path: Path,
-) -> None:
-    """Over two lines, as a shell script writes it. The report's label counts before it."""
-    echoed = (
-        "+ trtllm-bench --model=meta-llama/Llama-3.1-8B --model_path /models/llama throughput \\\n"
-        "    --num_requests 50 --concurrency 8 --max_batch_size 8 --dataset 'my set.jsonl'\n"
-    )
-    text = (TRTLLM / "1.1-offline.log").read_text()
-    lost = "\n".join(line for line in text.splitlines() if "Model:" not in line)
-    log = tmp_path / "a.log"
-    log.write_text(lost)
-    _, (record,) = imported("trtllm-bench", log, tmp_path / "nothing", model="given")
-    assert record.model == "given"
-    for said, model in ((lost, "llama-3.1-8b"), (text, "gpt-oss-120b")):
-        log.write_text(f"{echoed}\n{said}")
-        _, (record,) = imported("trtllm-bench", log, tmp_path / model, model="given")
-        assert record.model == model
-        asked = record.requested.workload
-        assert (asked["mode"], asked["requests"]) == ("throughput", 50)
-        assert (asked["concurrency"], asked["max_batch_size"]) == (8, 8)
-        assert record.requested.model_path == "/models/llama"
-
-
 @pytest.mark.parametrize(
     "excerpt",
     [

@@ -661,3 +661,38 @@ def test_a_name_may_count_the_machines(
     text: str, number: int | None, kind: str | None
 ) -> None:
     assert (counted(text), machine_of(text)) == (number, kind)
+
+
+@pytest.mark.parametrize(
+    ("machine", "errors"), [("RTX 3090", ["unit"]), ("4x RTX 3090", [])]
+)
+def test_memory_and_power_are_held_against_all_gpus_of_a_machine(
+    machine: str, errors: list[str], tmp_path: Path
+) -> None:
+    """A card has 24 GiB and takes 350 W."""
+    rows = "model,rate,vram_peak_mib,avg_power_w\nm,35.6,86387,705\n"
+    mapping = (
+        "run: {model: model}\n"
+        "metrics: {output_throughput_tok_s: rate, peak_memory_gib: {at: vram_peak_mib, unit: MiB},"
+        " gpu_power_mean_watt: avg_power_w}\n"
+    )
+    imported(tmp_path, rows, mapping, machine=machine, environment="native")
+    found = review(dataset.load(tmp_path / "data"))
+    assert {each.check for each in found.findings if each.severity == "error"} == {
+        *errors
+    }
+    (record,) = records(tmp_path)
+    assert setup_of(record).machine_in_short.endswith("GeForce RTX 3090")
+    assert len(record.machine.gpus) == (4 if errors == [] else 1)
+
+
+def test_builds_that_differ_in_their_machines_alone_are_called_so(
+    tmp_path: Path,
+) -> None:
+    rows = "model,rate,nodes\nm,35.6,1\nm,60.1,2\n"
+    mapping = (
+        "run: {model: model, nodes: nodes}\nmetrics: {output_throughput_tok_s: rate}\n"
+    )
+    imported(tmp_path, rows, mapping, environment="native")
+    names = {run.environment for run in records(tmp_path)}
+    assert names == {"native-1-machine", "native-2-machines"}

@@ -1,7 +1,7 @@
 """What servers say of themselves: the answers that their makers document, replayed.
 
-Ollama: `docs/api.md` (`/api/version`, `/api/ps`, `/api/show`). LM Studio: its page on the REST API v0. TGI: the schema
-`Info` of its OpenAPI document. TensorRT-LLM: `trtllm-serve` (`/version`, `/v1/models`). SGLang: its native interface.
+Ollama: `docs/api.md` (`/api/version`, `/api/ps`, `/api/show`). LM Studio: its REST API v1. TensorRT-LLM:
+`trtllm-serve` (`/version`, `/v1/models`). SGLang: its native interface.
 """
 
 import json
@@ -18,9 +18,7 @@ SERVERS = {
     row["server"]: row
     for row in json.loads((Path(__file__).parents[2] / "data/pages.json").read_text())
 }
-OLLAMA, LM_STUDIO, LM_STUDIO_0_4 = (
-    SERVERS[name]["pages"] for name in ("Ollama", "LM Studio", "LM Studio 0.4")
-)
+OLLAMA, LM_STUDIO = (SERVERS[name]["pages"] for name in ("Ollama", "LM Studio 0.4"))
 
 
 @pytest.mark.parametrize("name", SERVERS)

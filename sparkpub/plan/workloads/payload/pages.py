@@ -30,11 +30,9 @@ PAGES = (
     "/server_info",
     "/get_model_info",
     "/get_server_info",
-    "/info",  # TGI
     "/api/version",  # Ollama
     "/api/ps",
-    "/api/v1/models",  # LM Studio; v0 is older
-    "/api/v0/models",
+    "/api/v1/models",  # LM Studio
 )
 SHOW = "/api/show"
 """Of Ollama: what it knows of a model, asked for by name."""
@@ -281,9 +279,6 @@ def loaded(said: Any) -> list[str]:
     """The names of the models that a server holds in memory, of one that loads them when they are asked for (Ollama,
     LM Studio); empty where it says nothing of that."""
     names = [entry.get("model") for entry in entries(said.get("/api/ps"), "models")]
-    for entry in entries(said.get("/api/v0/models"), "data"):
-        if entry.get("state") == "loaded" and entry.get("type") != "embeddings":
-            names.append(entry.get("id"))
     for entry in entries(said.get("/api/v1/models"), "models"):
         if entry.get("type") != "embedding":
             instances = entries(entry, "loaded_instances")
