@@ -159,10 +159,7 @@ DEFINED = {
     # of the run, when fewer are in flight: no lane is idle for longer than the last request takes.
     "span": "requests / request_throughput_req_s",
     "tail": "(most - 1) / most * slowest / span",
-    # Lanes with as many requests each part by what single requests differ in: the slowest of a hundred is 2.3 standard
-    # deviations from the middle, and the last of 64 lanes ends 2.4 of its own after their mean.
-    "apart": "sqrt(requests / most) * (slowest - request_latency_p50_ms / 1e3) / span",
-    "least_share": f"known(1 - {IDLE_SHARE} - where(requests % most == 0, fmin(tail, apart), tail), 0)",
+    "least_share": f"known(1 - {IDLE_SHARE} - tail, 0)",
     # Seconds until the last request of an open loop arrived, so late that chance does not explain it. Intervals are
     # those of a gamma process, whose shape is the burstiness: 1 for arrivals at random.
     "shape": "(requests - 1) * known(asked_burstiness, 1)",
@@ -237,8 +234,6 @@ def _beside(view: View, stored: Stored, told: ShownFigures) -> ShownFigures:
     if samples is not None:
         limits = [told[name] or math.nan for name in ("slowdown", "highest")]
         shown |= sensed(stored.record, samples, *limits)
-    if view.campaign.matrix is not None:
-        shown["interval"] = view.campaign.matrix.telemetry.interval
     if answer is not None:
         for name, value in answer.deviations.items():
             shown[f"deviation_{name}"] = value
@@ -446,12 +441,9 @@ BOOKKEEPING = (
     *(
         Rule(f"{part} <= {whole}", off=f"{MEMORY_GIB}")
         for part, whole in (
-            ("weights_gib", "allocated_peak_gib"),
-            ("weights_gib + kv_cache_gib", "allocated_peak_gib"),
+            ("weights_gib + known(kv_cache_gib, 0)", "allocated_peak_gib"),
             ("allocated_peak_gib", "reserved_peak_gib"),
             ("reserved_peak_gib", "device_used_peak_gib"),
-            ("device_used_before_gib", "device_used_loaded_gib"),
-            ("device_used_loaded_gib", "device_used_peak_gib"),
         )
     ),
     Rule("weights_gib == weight_bytes / GIB", share=f"{REPORT}", off=f"{MEMORY_GIB}"),
