@@ -8,7 +8,6 @@ from sparkpub.site.content import File, Page, SearchAnswer
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     campaign_page,
-    downloads,
     findings,
     found_by,
     front_page,
@@ -55,9 +54,7 @@ def pages(
 
     explorer = programs.explorer(publication, library, runs)
     yield "runs/index.md", page("runs", explorer=explorer)
-    compared = publication.results.comparison_rows
-    compare = page("compare", figures=measure_page.FIGURES, comparisons=compared)
-    yield "compare/index.md", compare
+    yield "compare/index.md", page("compare", figures=measure_page.FIGURES)
 
     judged = findings.judged(publication)
     yield (
@@ -103,7 +100,6 @@ def _campaigns(
         made = page(
             "campaign",
             lead=lead,
-            pandas=downloads.pandas_line(publication, campaign),
         )
         seen = {"image": preview_pictures.card(campaign)}
         words = found_by.of_campaign(publication, campaign)
