@@ -67,11 +67,6 @@ class VersionLine:
         return ", ".join(filter(None, [said, "another machine" if is_another else ""]))
 
     @property
-    def is_of_versions(self) -> bool:
-        """Whether the first and the last point are of different versions of the engine."""
-        return self.first.engine != self.last.engine
-
-    @property
     def total(self) -> Estimate:
         """The change from the first point to the last."""
         return change_between(self.points[0].mean, self.points[-1].mean)
