@@ -86,10 +86,8 @@ def no_client(
     has = partial(place.has_program, options=around)
     if not programs or any(has(name) is not False for name in programs):
         return
-    names = [name for name, install in programs.items() if install]
-    ways = " or ".join(programs[name] for name in names)
-    verb = "is" if len(names) == 1 else "are"
-    yield f"{' and '.join(names)} {verb} not installed, environment {environment}; install with: {ways}"
+    name, install = next(iter(programs.items()))
+    yield f"{name} is not installed, environment {environment}; install with: {install}"
 
 
 def _no_module(

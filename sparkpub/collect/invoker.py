@@ -11,10 +11,7 @@ def user() -> pwd.struct_passwd | None:
     uid = os.environ.get("SUDO_UID", "")
     if os.geteuid() != 0 or not uid.isdigit() or int(uid) == 0:
         return None
-    try:
-        return pwd.getpwuid(int(uid))
-    except KeyError:
-        return None
+    return pwd.getpwuid(int(uid))
 
 
 def give(path: Path) -> None:

@@ -36,12 +36,12 @@ def installed(environment: Environment, options: Any) -> "dict[str, str] | str":
         found: Mapping[str, str] = json.loads(
             said.getvalue().decode(errors="replace").strip().splitlines()[-1]
         )
-        if ended.code != 0:
-            return f"Python ended with status {ended.code}"
-        return dict(sorted(found.items()))
+        if ended.code == 0:
+            return dict(sorted(found.items()))
     except CollectError as error:
         return f"Python could not be asked: {error.what}"
     except (ValueError, IndexError, AttributeError):
-        return "Python did not answer with its packages"
+        pass
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    return "Python did not answer with its packages"

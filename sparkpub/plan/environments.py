@@ -148,7 +148,7 @@ class RootOptions(SharedGpus):
     rootfs: Annotated[str, Field(pattern=r"^(/.|<home>)")]
     """The folder that becomes `/`, for instance an unpacked container image."""
     binds: tuple[Bind, ...] = ()
-    """Host folders and files made visible inside: `/host:/inside[:ro]`."""
+    """Host folders made visible inside: `/host:/inside[:ro]`."""
 
 
 class ChrootOptions(RootOptions):
@@ -182,8 +182,8 @@ class DockerOptions(LaunchOptions):
     type: Literal["docker"] = "docker"
     image: Annotated[str, Field(min_length=1)]
     """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
-    gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
-    """`--gpus`: all, a number, or a list of GPU indices. Needs the NVIDIA container toolkit."""
+    gpus: Literal["all"] | tuple[str, ...] | None = None
+    """`--gpus`: all, or a list of GPU indices. Needs the NVIDIA container toolkit."""
     devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
     ipc: str | None = None
@@ -218,9 +218,7 @@ class DockerOptions(LaunchOptions):
 
     @property
     def gpu_indices(self) -> Sequence[int] | Literal["all"] | None:
-        """What `gpus` or `devices` name; the engine gives the first ones where `gpus` is a number."""
-        if isinstance(self.gpus, int):
-            return range(self.gpus)
+        """What `gpus` or `devices` name."""
         if isinstance(self.gpus, tuple):
             return _indices(self.gpus)
         found = [_GPU_DEVICE.fullmatch(device) for device in self.devices]

@@ -2,16 +2,15 @@
 
     lines(speeds)  ->  lines of points in order of time
 
-A change is told from noise by Welch's test on the runs of both points, counted as what they are worth, or, where a run
-is a mean over repetitions, on these (B. L. Welch, Biometrika 34, 1947, 28-35). Fewer than `MINIMUM_RUNS` of them carry
-no interval here either. Of several lines some change by chance: `beyond_noise` corrects for their number.
+A change is told from noise by Welch's test on the runs of both points, counted as what they are worth (B. L. Welch,
+Biometrika 34, 1947, 28-35). Fewer than `MINIMUM_RUNS` of them carry no interval here either. Of several lines some
+change by chance: `beyond_noise` corrects for their number.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import nan, sqrt
 
-from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.store import canonical_json
 from sparkpub.record.text import between, percent
 from sparkpub.review.differences import difference, told
@@ -43,7 +42,6 @@ class VersionPoint:
 class VersionLine:
     """One model, format, machine, engine and load, measured more than once: what `first` has, all points have."""
 
-    metric: Metric
     points: tuple[VersionPoint, ...]
 
     @property
@@ -68,8 +66,10 @@ class VersionLine:
 
     @property
     def total(self) -> Estimate:
-        """The change from the first point to the last."""
-        return change_between(self.points[0].mean, self.points[-1].mean)
+        """The change from the first point to the last in percent; its error is NaN where one of them has none."""
+        before, after = self.points[0].mean, self.points[-1].mean
+        share, found = 100 / before.value, difference_of(before, after)
+        return Estimate(share * found.value, share * found.error, found.df)
 
 
 def is_beyond_noise(change: Estimate) -> bool:
@@ -94,20 +94,27 @@ def beyond_noise(lines: Sequence[VersionLine]) -> list[VersionLine]:
     return [line for line, p in pairs if p is not None and p < ALPHA]
 
 
-def lines(speeds: Iterable[Speed], metric: str = GENERATION) -> list[VersionLine]:
+def lines(speeds: Iterable[Speed]) -> list[VersionLine]:
     """Every line with at least two points, in the order met. What checks doubt is on none."""
     having = [
         speed
         for speed in speeds
         if speed.load.request_rate is None
-        and metric in speed.figures
+        and GENERATION in speed.figures
         and not speed.doubts
     ]
     found = []
     for members in grouped(having, _same).values():
-        sessions = grouped(members, _session)
+        sessions = grouped(
+            members,
+            lambda each: (
+                each.campaign,
+                each.setup.engine_version,
+                _started(each)[:10],
+            ),
+        )
         if len(sessions) > 1:
-            found.append(_line([mine[0] for mine in sessions.values()], metric))
+            found.append(_line([mine[0] for mine in sessions.values()]))
     return found
 
 
@@ -128,37 +135,20 @@ def _same(speed: Speed) -> tuple[object, ...]:
     )
 
 
-def _session(speed: Speed) -> tuple[object, ...]:
-    """What parts the points of a line: campaign, version and day."""
-    return speed.campaign, speed.setup.engine_version, _started(speed)[:10]
-
-
 def _started(speed: Speed) -> str:
     return speed.records[0].started.value
 
 
-def _line(speeds: list[Speed], metric: str) -> VersionLine:
+def _line(speeds: list[Speed]) -> VersionLine:
     speeds.sort(key=_started)
-    points = [VersionPoint(speed, mean_of(speed, metric)) for speed in speeds]
-    return VersionLine(METRICS[metric], tuple(points))
+    points = [VersionPoint(speed, mean_of(speed)) for speed in speeds]
+    return VersionLine(tuple(points))
 
 
-def mean_of(speed: Speed, metric: str) -> Estimate:
-    """The mean of a cell over its runs; of a single run over its repetitions, as far as they are known."""
-    row = speed.figures[metric]
-    n, sd = row.n_effective, row.sd
-    spread = speed.records[0].spreads.get(metric)
-    if row.n == 1 and spread is not None:
-        n, sd = spread.repetitions or 1, spread.deviation
-        if n > 1 and spread.divisor != "n-1":
-            sd *= sqrt(n / (n - 1))  # where nothing says it, the larger of the two
+def mean_of(speed: Speed) -> Estimate:
+    """The mean of a cell over its runs; without an error where they are too few to tell their noise."""
+    row = speed.figures[GENERATION]
+    n = row.n_effective
     if n < MINIMUM_RUNS:
         return Estimate(row.mean, nan, nan)
-    return Estimate(row.mean, sd / sqrt(n), n - 1)
-
-
-def change_between(before: Estimate, after: Estimate) -> Estimate:
-    """The change of the mean in percent; its error is NaN where a point has too few values to know its noise."""
-    share = 100 / before.value
-    found = difference_of(before, after)
-    return Estimate(share * found.value, share * found.error, found.df)
+    return Estimate(row.mean, row.sd / sqrt(n), n - 1)

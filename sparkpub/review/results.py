@@ -111,7 +111,7 @@ class Results:
     @cached_property
     def overall(self) -> pd.DataFrame:
         """The comparisons over all machines."""
-        return comparisons.over_all_machines(self.comparisons)
+        return self.comparisons[self.comparisons["machine"].isna()]
 
     @cached_property
     def repeats(self) -> pd.DataFrame:
@@ -145,9 +145,7 @@ class Results:
     def criteria(self) -> pd.DataFrame:
         """A row per success criterion of the methodology and cell, or campaign."""
         campaigns = [reviewed.campaign for reviewed in self.campaigns.values()]
-        return criteria.criteria(
-            campaigns, self.cells, self.overall, self.repeats, self.against
-        )
+        return criteria.criteria(campaigns, self.cells, self.overall, self.repeats)
 
     def over(self, campaigns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The comparisons of all these campaigns as single machines measured them, in this order, and their

@@ -58,7 +58,7 @@ class Setup:
         """The machine in short: `DGX Spark` of `NVIDIA DGX Spark (GB10)`."""
         if self.machine is None:
             return "machine not stated"
-        return self.machine.removeprefix("NVIDIA ").partition(" (")[0]
+        return self.machine.replace("NVIDIA ", "").partition(" (")[0]
 
     @property
     def digest(self) -> str:
@@ -138,7 +138,7 @@ def _machine(record: Record) -> str | None:
     machine = record.machine
     known = catalogue.machines().get(machine.kind or "")
     if known is not None:
-        count, name = machine.count or 1, known.name
+        count, name = machine.count or len(machine.gpus), known.name
     elif machine.gpus:
         count, name = len(machine.gpus), machine.gpus[0].name
     else:

@@ -42,7 +42,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     ),
     "capacities": (
         "Capacities (requests a second with 95 % of first tokens and of times per output token within the limits)",
-        "campaign model environment load limit_seconds limit_tpot_ms text served_req_s in_flight user_tok_s"
+        "campaign model environment load limit_seconds text served_req_s in_flight user_tok_s"
         " output_throughput_tok_s workload note",
     ),
     "bandwidths": (

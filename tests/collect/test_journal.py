@@ -1,7 +1,6 @@
 """The run on disk: what is kept, sealed and recovered, whatever ends the collector."""
 
 import json
-import os
 import stat
 import sys
 import threading
@@ -83,17 +82,6 @@ def test_a_run_without_a_record_is_not_swept_away_by_the_next(folder: Path) -> N
     stored = journal.recover(folder, Redactor())
     assert stored is not None
     assert stored.record.run_id == first.run_id
-
-
-def test_the_runs_folder_is_the_collectors_own(folder: Path) -> None:
-    """Any user of the machine could write the results of a run into it."""
-    before = os.umask(0)
-    try:
-        place = begun(folder)
-    finally:
-        os.umask(before)
-    # A foreign user of a container may write into the work folder, and reaches it through the mount alone.
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
 def test_a_link_in_the_place_of_a_runs_folder_is_refused_and_left_alone(

@@ -132,14 +132,6 @@ def workloads(found: FoundServer, wanted: Wanted | None = None) -> dict[str, Any
     return dict(document["workloads"])
 
 
-def test_two_lengths_for_one_user_and_ten_in_four_rounds() -> None:
-    assert list(workloads(a_found())) == [
-        *("in512-out128-c1", "in512-out128-c10"),
-        *("in2048-out128-c1", "in2048-out128-c10"),
-    ]
-    assert quick.declare(a_found(), Wanted(), "c")["iterations"] == 4
-
-
 def test_prompts_fit_into_the_context() -> None:
     """1,024 tokens have room for 512 in, 128 out and the template, and not for 2,048."""
     small = {"settings": {"max_model_len": "1024"}}

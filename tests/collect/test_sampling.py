@@ -3,13 +3,12 @@
 import os
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from sparkpub.collect import sampling, watch
 from sparkpub.collect.machine import inventory, nvml, proc
-from sparkpub.collect.machine.nvml import Gpus, NoGpuError
+from sparkpub.collect.machine.nvml import Gpus
 from sparkpub.collect.sampler import Sampler, TelemetryFile
 from sparkpub.collect.watch import Watch
 from sparkpub.record.sampled_metrics import metrics
@@ -75,18 +74,6 @@ def test_the_machine_is_described_and_not_named(driver: FakeNvml) -> None:
     assert (facts.gpus[0].mig, facts.gpus[0].ecc) == (None, True)
     assert "12345678" not in facts.model_dump_json()
     assert facts == inventory.facts(Gpus())
-
-
-def test_no_driver_is_a_reason_and_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent() -> Any:
-        raise ModuleNotFoundError("No module named 'pynvml'")
-
-    monkeypatch.setattr(nvml, "library", absent)
-    with pytest.raises(NoGpuError, match="pynvml"):
-        Gpus()
-    sampler = Sampler()
-    assert sampler.row(0.0)["gpu_temp_celsius"] is None
-    assert "pynvml" in sampler.reasons["gpu_temp_celsius"]
 
 
 def test_processes_of_others_are_told_from_the_runs(driver: FakeNvml) -> None:

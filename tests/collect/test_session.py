@@ -208,18 +208,6 @@ def test_a_name_that_belongs_to_other_runs_is_refused(
     assert "declares the changed matrix from now on" in capsys.readouterr().out
 
 
-def test_what_people_decided_stays_in_campaign_json(tmp_path: Path) -> None:
-    run(a_matrix(iterations=1), tmp_path)
-    path = tmp_path / "small" / "campaign.json"
-    document = json.loads(path.read_text())
-    document["acknowledged"] = [{"check": "small-sample", "reason": "a trial"}]
-    path.write_text(json.dumps(document))
-    run(a_matrix(iterations=2), tmp_path)
-    campaign = read_campaign(tmp_path / "small")
-    assert [item.check for item in campaign.acknowledged] == ["small-sample"]
-    assert (campaign.matrix or {})["iterations"] == 2
-
-
 def test_secrets_and_places_do_not_reach_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

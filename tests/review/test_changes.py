@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.record.campaign import Acknowledgement, Campaign, Quarantine
+from sparkpub.record.campaign import Campaign
 from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.changes import (
     as_markdown,
@@ -127,31 +127,6 @@ def test_damage_is_a_new_finding_and_no_removal(base: Path, head: Path) -> None:
     assert ("schema", None) in {
         (row["check"], row["before"]) for row in found["findings"]
     }
-
-
-def test_decisions_and_coverage_are_told(tmp_path: Path) -> None:
-    base, head = tmp_path / "base", tmp_path / "head"
-    a_folder(base, {"native": [1.0]}, matrix=MATRIX)
-    a_folder(
-        head,
-        {"native": [1.0, 2.0, 3.0]},
-        matrix=MATRIX,
-        acknowledged=(Acknowledgement(check="outlier", reason="a hot day"),),
-        quarantined=(Quarantine(run="c-native_m_w_02", reason="the fan"),),
-    )
-    found, back = changes(base, head), changes(head, base)
-    entries = [
-        "outlier acknowledged for the campaign: a hot day",
-        "c-native_m_w_02 quarantined: the fan",
-    ]
-    new = [("c", entry, None, "decided") for entry in entries]
-    assert changed(found["decisions"]) == new
-    assert [row["after"] for row in back["decisions"]] == [None, None]
-    told = (
-        "  c  1 run, 1 counted, 1 of 5 planned runs are done"
-        " → 3 runs, 2 counted, 2 of 5 planned runs are done"
-    )
-    assert told in list(as_text(found))
 
 
 def test_text_of_the_data_is_no_markup() -> None:

@@ -49,10 +49,7 @@ def changed(data: Path, where: str, value: object) -> Path:
     ("where", "value"),
     [
         ("metrics.output_throughput_tok_s.value", 1.7e308),
-        ("samples.output_throughput_tok_s", [1.0, 1e200]),
-        ("iteration", 10**38),
         ("plan.position", 10**38),
-        ("observed.parameters", 10**18),
         ("requested.workload.output_tokens", 10**30),
     ],
 )

@@ -105,25 +105,6 @@ def test_a_board_shows_one_load(
     assert (len(board.rows), board.load.input_tokens) == (ranked, tokens)
 
 
-@pytest.mark.parametrize(
-    ("load", "title"),
-    [
-        (ONE, "One user"),
-        (LOAD, "8 users"),
-        ({**LOAD, "concurrency": 64}, "64 users"),
-        ({**ONE, "input_tokens": 8192}, "Long prompts"),
-    ],
-)
-def test_each_load_answers_for_its_use(load: dict[str, Any], title: str) -> None:
-    """Of long prompts the sooner first token is better."""
-    board = board_of(
-        *runs_of("a", [9.0], load=load, metrics={"ttft_p50_ms": 400.0}),
-        *runs_of("b", [1.0], load=load, metrics={"ttft_p50_ms": 200.0}),
-    )
-    assert board.title == title
-    assert order(board) == (["b", "a"] if title == "Long prompts" else ["a", "b"])
-
-
 @pytest.mark.parametrize("check", ["roofline", "foreign-telemetry"])
 def test_a_figure_in_doubt_is_not_ranked(check: str) -> None:
     board = board_of(

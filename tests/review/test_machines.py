@@ -1,17 +1,14 @@
 """One campaign on several machines: what is counted, compared within machines, and told of them."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from sparkpub.review import told
-from sparkpub.review.claims.chosen import choose
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import spread
-from sparkpub.review.tables.cells import levelled, summary
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.review.tables.comparisons import (
     Compared,
@@ -19,7 +16,7 @@ from sparkpub.review.tables.comparisons import (
     effects,
     estimate,
 )
-from tests.review.machines import TPUT, a_fleet, drawn, moved
+from tests.review.machines import a_fleet, drawn, moved
 from tests.review.statistics.campaigns import a_dataset, unreviewed
 
 
@@ -37,11 +34,6 @@ def sides_of(reviewed: ReviewedCampaign) -> Compared:
 def compared(reviewed: ReviewedCampaign) -> TableRow:
     """The same over all machines."""
     return sides_of(reviewed)[0]
-
-
-def natively(reviewed: ReviewedCampaign) -> pd.DataFrame:
-    """The output throughput of the native cell."""
-    return choose(reviewed, environment=("native",)).rows(TPUT)
 
 
 def replicated(first: float, second: float, level: float = 140) -> ReviewedCampaign:
@@ -89,20 +81,6 @@ def test_only_machines_that_ran_both_environments_are_compared() -> None:
     found = compared(ReviewedCampaign(moved(one, "b", "container", (7, 8))))
     assert (found.machines, found.n_baseline, found.n_candidate) == (1, 6, 6)
     assert (found.left_out, found.analysis) == (4, "paired")
-
-
-def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
-    """Levels of 100 and 140 with noise of 0.3 %: not 17 %, which the levels alone would make it."""
-    native = natively(replicated(0, 0))
-    (found,) = rows(summary(native, ["metric"]))
-    assert found.mean == pytest.approx(120, rel=0.01)
-    assert found.cv_percent == pytest.approx(0.3, abs=0.15)
-    assert found.ci95 is not None
-    assert found.ci95[0] < 0 < found.ci95[1]  # ± 12.7 × 20, on one degree of freedom
-    level = levelled(native, ["metric"])
-    assert np.mean(level) == pytest.approx(native["value"].mean())
-    assert np.std(level) < 1
-    assert np.mean(level[native["machine"] == "a"]) == pytest.approx(np.mean(level))
 
 
 # -- what stats tells ----------------------------------------------------------------------------------------------

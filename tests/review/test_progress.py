@@ -3,15 +3,14 @@
 import pytest
 from scipy.stats import ttest_ind
 
-from sparkpub.record.record import Record, Spread
+from sparkpub.record.record import Record
 from sparkpub.review.progress import (
     VersionLine,
     beyond_noise,
     is_beyond_noise,
     lines,
-    mean_of,
 )
-from tests.leaderboards import TPUT, runs_of
+from tests.leaderboards import runs_of
 from tests.review.test_leaderboard import measured
 
 OLD = {"engine": "vLLM", "engine_version": "0.25"}
@@ -36,20 +35,6 @@ def test_of_many_lines_a_change_has_to_survive_holm() -> None:
     assert beyond_noise(lines_of) == []
 
 
-def test_another_machine_of_the_kind_is_told() -> None:
-    records = [
-        *runs_of("m", [100.0], observed=OLD),
-        *runs_of("m", [120.0], campaign="d", observed=NEW),
-    ]
-    there = records[1].machine.model_copy(update={"id": "b" * 16})
-    here = records[0].machine.model_copy(update={"id": "a" * 16})
-    line = line_of(
-        records[0].model_copy(update={"machine": here}),
-        records[1].model_copy(update={"machine": there}),
-    )
-    assert line.differs.endswith("another machine")
-
-
 def line_of(*records: Record) -> VersionLine:
     (line,) = lines(measured(*records))
     return line
@@ -69,21 +54,6 @@ def test_a_newer_version_is_a_point_of_the_line() -> None:
         *runs_of("m", [120.0], campaign="d", observed=NEW),
     )
     assert few.total.interval() is None
-
-
-def test_of_a_single_run_the_repetitions_tell_the_noise() -> None:
-    """Three of them are too few; of four with a deviation by n the one by n - 1 is √(4/3) times as large."""
-    (record,) = runs_of("m", [100.0], observed=OLD)
-    spread = Spread(repetitions=3, deviation=2.0, divisor="n")
-    spread_out = record.model_copy(update={"spreads": {TPUT: spread}})
-    line = line_of(spread_out, *runs_of("m", [101.0], campaign="d", observed=NEW))
-    assert line.total.interval() is None  # nobody knows the noise of one value
-    four = spread_out.model_copy(
-        update={"spreads": {TPUT: spread.model_copy(update={"repetitions": 4})}}
-    )
-    (speed,) = measured(four)
-    # 2 × √(4/3) / √4 = 1.155
-    assert mean_of(speed, TPUT).error == pytest.approx(1.1547, abs=1e-4)
 
 
 def test_another_load_or_recipe_is_no_point_of_the_line() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from sparkpub.record.store import Stored
-from sparkpub.review.claims.chosen import choose, split
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import ReviewedCampaign
 from tests.review.statistics.campaigns import Cells, a_campaign
@@ -65,29 +64,3 @@ def test_what_counts(
     assert list(reviewed.excluded) == excluded
     twin = f"duplicate-iteration: {FIRST} counts for this iteration"
     assert {*reviewed.excluded.values()} <= {*out.values(), twin}
-
-
-def test_a_declared_cell_that_nobody_ran_is_there_and_empty() -> None:
-    data = a_campaign("c", CELLS)
-    reviewed = ReviewedCampaign(CampaignData(data.info, data.folder, data.runs[:1]))
-    assert reviewed.recorded["k", "native", "w"] == ()
-    assert choose(reviewed, model=("k",)).rows(TPUT).empty
-
-
-def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(
-    campaign: CampaignData,
-) -> None:
-    reviewed = ReviewedCampaign(campaign)
-    assert [
-        part.label
-        for part in split(choose(reviewed), ("model", "environment", "workload"))
-    ] == [
-        "m/native",
-        "m/vm",
-        "k/native",
-    ]
-    assert [part.label for part in split(choose(reviewed), ())] == ["all runs"]
-    everything_out = ReviewedCampaign(
-        campaign, dict.fromkeys((record.run_id for record in campaign.records), "bad")
-    )
-    assert split(choose(everything_out), ("model",)) == []

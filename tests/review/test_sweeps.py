@@ -10,8 +10,7 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Requested
 from sparkpub.record.store import Stored
 from sparkpub.review import sweeps
-from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.names import CampaignNames, Names
+from sparkpub.review.dataset import CampaignData
 from tests.building import a_record
 from tests.study.methodology import SHAPES
 
@@ -54,11 +53,6 @@ def a_campaign(
         }
     info = Campaign(campaign="c", title="t", matrix=matrix)
     return CampaignData(info, Path("c"), tuple(runs))
-
-
-def called(campaign: CampaignData) -> CampaignNames:
-    """What readers call its models and environments."""
-    return Names(Dataset(Path(), {"c": campaign})).campaign("c")
 
 
 def points(line: sweeps.Line) -> list[tuple[float, str]]:
@@ -150,23 +144,6 @@ def test_the_name_of_an_imported_workload_tells_apart_what_its_options_do_not() 
     assert points(imported) == [(0, "pp512-tg128-t1"), (64, "pp512-tg128-d64-t1")]
     (declared,) = sweeps.lines(a_campaign(workloads))
     assert len(declared.points) == 3
-
-
-def test_each_model_has_a_line_of_its_own_named_by_what_differs() -> None:
-    workloads = {
-        f"c{n}-{length}": {**SERVE, "input_tokens": length, "concurrency": n}
-        for n in (1, 2, 4)
-        for length in (512, 2048)
-    }
-    campaign = a_campaign(workloads, models=("m", "n"))
-    found = sweeps.lines(campaign)
-    loads = [line for line in found if line.axis is sweeps.LOAD]
-    named = ["m, 512 in", "m, 2,048 in", "n, 512 in", "n, 2,048 in"]
-    assert list(sweeps.names(loads, called(campaign)).values()) == named
-    assert list(sweeps.names(loads[:1], called(campaign)).values()) == ["m"]
-    others = [line for line in found if line.axis is not sweeps.LOAD]
-    assert sweeps.has_a_shape(loads)
-    assert not sweeps.has_a_shape(others)
 
 
 def test_the_number_of_requests_may_grow_along_a_sweep() -> None:

@@ -11,7 +11,6 @@ from sparkpub.review.claims.ledger import read as read_claims
 from sparkpub.review.results import Results
 from sparkpub.site import manual
 from sparkpub.site.build import SiteOptions, facts_of
-from sparkpub.site.pages import campaign_page
 from sparkpub.site.proofreading import typed_on
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import pages, read
@@ -60,34 +59,6 @@ def test_every_fact_is_used_and_none_repeats_the_packages() -> None:
     text = "".join(page.text for page in pages(SOURCES).values())
     assert [name for name in own if f'"{name}"' not in text] == []
     assert own.keys() & read_facts(manual.FACTS).keys() == set()
-
-
-def test_a_cell_says_how_many_of_its_runs_are_in_its_figures(
-    publication: Publication,
-) -> None:
-    """Iteration 1 of gpt-oss-120b was recorded four times; the first one counts, so ten of thirteen runs do."""
-    campaign = publication.dataset.campaign("phase1")
-    rows = campaign_page.summary(publication, campaign, publication.headlines(campaign))
-    runs = {(row["model"], row["environment"]): row["runs"] for row in rows}
-    assert runs["gpt120b", "native"] == "10 of 13"
-    assert runs["gpt120b", "container"] == 10
-
-
-def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:
-    posts = [uri for uri in rendered if uri.startswith("blog/posts/")]
-    posts.sort(key=lambda uri: int(uri.removesuffix(".md").rpartition("-")[2]))
-    heads = [read(SOURCES / uri, uri).meta for uri in posts]
-    assert [f"Part {index}" for index in range(1, len(posts) + 1)] == [
-        head["title"].split(":")[0] for head in heads
-    ]
-    # A day begins at midnight.
-    dates = [str(head["date"]) for head in heads]
-    assert dates == sorted(dates)
-    assert all(
-        head["description"] and head["tags"] and head["slug"].startswith("part-")
-        for head in heads
-    )
-    assert all("<!-- more -->" in rendered[uri] for uri in posts)
 
 
 def test_a_quotation_of_a_file_stands_in_it() -> None:

@@ -9,7 +9,7 @@ from sparkpub.collect.imports.given import Given
 from sparkpub.plan.requested import with_load
 from sparkpub.record.record import Record
 from sparkpub.record.settings import DEFAULT_DATA
-from sparkpub.record.store import read_campaign, read_folder
+from sparkpub.record.store import read_folder
 from sparkpub.review.checks import Review
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow, rows
@@ -51,29 +51,6 @@ def test_the_records_are_those_that_the_import_writes(
             whole.observed.settings.pop("tokenizer", None)
         assert record.model_dump(exclude=other) == whole.model_dump(exclude=other)
         assert record.metrics.items() <= whole.metrics.items()
-
-
-@pytest.mark.parametrize("campaign", CAMPAIGNS)
-def test_a_campaign_names_author_licence_and_footnotes(
-    campaign: str, imported: Path
-) -> None:
-    """Each footnote is about cells that are there."""
-    info = read_campaign(ROOT / DEFAULT_DATA / campaign)
-    assert info == read_campaign(imported / campaign)
-    origin = info.origin
-    assert origin is not None
-    assert (origin.author, origin.licence) == ("Django de Vreng", "CC BY 4.0")
-    builds = {
-        record.cell[:2] for record in records(ROOT / DEFAULT_DATA / campaign).values()
-    }
-    assert len(builds) == 38
-    assert len(info.footnotes) == 13
-    for footnote in info.footnotes:
-        for cell in footnote.cells:
-            model, environment, _ = cell.split("/")
-            assert any(
-                model == build[0] and environment in ("*", build[1]) for build in builds
-            )
 
 
 # -- capacity, by hand -------------------------------------------------------------------------------------------

@@ -318,16 +318,14 @@ def address_of(attributes: Mapping[str, Any]) -> str:
 def _device_requests(options: DockerOptions) -> list[Any]:
     from docker.types import DeviceRequest  # noqa: PLC0415
 
-    gpus: Any = options.gpus
-    if gpus == "all" and os.environ.get(VISIBLE):
-        # The collector was given some of the machine's GPUs, and measures no other.
-        gpus = os.environ[VISIBLE].split(",")
     asked: list[dict[str, Any]] = []
-    if isinstance(gpus, tuple | list) and gpus:
-        asked.append({"device_ids": list(gpus), "capabilities": [["gpu"]]})
-    elif isinstance(gpus, int | str):
-        count = -1 if gpus == "all" else gpus
-        asked.append({"count": count, "capabilities": [["gpu"]]})
+    if options.gpus:
+        named = None if options.gpus == "all" else list(options.gpus)
+        if named is None and os.environ.get(VISIBLE):
+            # The collector was given some of the machine's GPUs, and measures no other.
+            named = os.environ[VISIBLE].split(",")
+        which = {"count": -1} if named is None else {"device_ids": named}
+        asked.append({**which, "capabilities": [["gpu"]]})
     cdi = [device for device in options.devices if not device.startswith("/")]
     if cdi:
         asked.append({"driver": "cdi", "device_ids": cdi})

@@ -78,7 +78,6 @@ def below(root: Path, target: str) -> str:
     """The host's path of a place inside, with links in it followed inside: an absolute link must not lead out."""
     place = root
     parts = list(PurePosixPath(target).parts[1:])
-    links = 0
     while parts:
         part = parts.pop(0)
         if part == "..":
@@ -86,13 +85,6 @@ def below(root: Path, target: str) -> str:
             continue
         place = place / part
         if place.is_symlink():
-            links += 1
-            if links > 40:
-                raise CollectError(
-                    "too many links",
-                    where=f"{target} in {root}",
-                    remedy="correct binds:",
-                )
             to = place.readlink()
             place = root if to.is_absolute() else place.parent
             parts = [piece for piece in to.parts if piece != "/"] + parts
@@ -101,32 +93,21 @@ def below(root: Path, target: str) -> str:
 
 def make_mountpoints(root: Path, binds: Sequence[Place]) -> list[Path]:
     """Create mount points that are missing, and note them first so that a crash cannot leave them unknown."""
-    missing: list[tuple[Path, bool]] = []
+    missing: dict[Path, None] = {}
     for bind in binds:
         target = Path(below(root, bind.target))
-        if not target.exists():
-            missing += [
-                (folder, False)
-                for folder in reversed(target.parents)
-                if not folder.exists()
-            ]
-            missing.append((target, Path(bind.source).is_file()))
-    missing = list(dict.fromkeys(missing))
+        folders = (*reversed(target.parents), target)
+        missing |= dict.fromkeys(path for path in folders if not path.exists())
     if missing:
-        _note([*_noted(), *(path for path, _ in missing)])
-    for path, is_file in missing:
+        _note([*_noted(), *missing])
+    for path in missing:
         try:
-            if is_file:
-                path.touch()
-            else:
-                path.mkdir(exist_ok=True)
+            path.mkdir(exist_ok=True)
         except OSError as error:
-            what, remedy = (
-                f"a mount point cannot be created: {error.strerror}",
-                "create it or correct binds:",
-            )
+            what = f"a mount point cannot be created: {error.strerror}"
+            remedy = "create it or correct binds:"
             raise CollectError(what, where=str(path), remedy=remedy) from None
-    return [path for path, _ in missing]
+    return [*missing]
 
 
 @contextmanager
@@ -145,12 +126,7 @@ def remove_mountpoints(paths: Sequence[Path]) -> list[Path]:
     removed = []
     for path in sorted(set(paths), reverse=True):
         with suppress(OSError):
-            if path.is_dir():
-                path.rmdir()
-            elif path.stat().st_size == 0:
-                path.unlink()
-            else:
-                continue
+            path.rmdir()
             removed.append(path)
     if paths:
         _note([path for path in _noted() if path not in paths or path.exists()])

@@ -287,6 +287,12 @@ def counted(text: str) -> int | None:
     return _NUMBERS.get(said) or int(said)
 
 
+def leading_count(machine: str | None) -> int | None:
+    """How many GPUs a machine has that is called so: 4 of `4x RTX 3090`."""
+    found = re.match(r"(\d+) ?[x×]", machine or "")
+    return found and int(found[1])
+
+
 def parts(settings: Mapping[str, str]) -> int | None:
     """How many GPUs hold a part of the model each, as the server's options say."""
     found = (

@@ -50,6 +50,8 @@ class _Build(NamedTuple):
             if getattr(self, name)
             and any(getattr(self, name) != getattr(each, name) for each in others)
         ]
+        if self.machines and any(self.machines != each.machines for each in others):
+            said.append(f"{self.machines}-machine{'s' if self.machines > 1 else ''}")
         alike = [each for each in others if each[:-1] == self[:-1]]
         theirs = {item for each in alike for item in each.settings}
         own = [

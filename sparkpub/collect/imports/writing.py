@@ -10,7 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from sparkpub.collect.imports.facts import OF_ONE_GPU, machine_called, parts
+from sparkpub.collect.imports.facts import (
+    OF_ONE_GPU,
+    leading_count,
+    machine_called,
+    parts,
+)
 from sparkpub.collect.imports.given import Draft, Given, Left
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.collect.public import public, without_private
@@ -360,7 +365,10 @@ def _machine(draft: Draft, given: Given) -> Machine:
     }
     known = catalogue.machines().get(kind or "")
     if not machine.gpus and known is not None:
-        told["gpus"] = (Gpu(name=known.gpu_names[0], vbios=facts.vbios),)
+        cards = 1
+        if kind not in OF_ONE_GPU:
+            cards = parts(facts.settings) or leading_count(given.machine) or 1
+        told["gpus"] = (Gpu(name=known.gpu_names[0], vbios=facts.vbios),) * cards
     if machine.unified_memory is None and known is not None:
         told["unified_memory"] = known.unified_memory
     return machine.model_copy(update=told)

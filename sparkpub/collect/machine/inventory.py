@@ -35,7 +35,7 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
             os.environ.get(NAME_VARIABLE),
             *(card.id or "" for card in cards),
         ),
-        boot=_hidden(boot_id() or None),
+        boot=_hidden(boot_id()),
         kind=_kind(cards),
         arch=platform.machine() or None,
         os=_os_release(),

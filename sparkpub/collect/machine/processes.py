@@ -21,11 +21,8 @@ OWNER_VARIABLE = "SPARKPUB_COLLECTOR"
 
 
 def boot_id() -> str:
-    """The kernel's id of this boot; empty where there is no /proc."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
+    """The kernel's id of this boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def start_ticks(pid: int) -> str | None:

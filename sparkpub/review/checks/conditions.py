@@ -314,7 +314,7 @@ CHECKS = (
                 Breaks(
                     Rule(
                         f"gap <= fmax({TELEMETRY_GAP_INTERVALS} * interval, {GAP_SECONDS})",
-                        "{left:.1f} s from second {gap_at:.0f} on, with one sample every {interval:g} s requested",
+                        "{left:.1f} s from second {gap_at:.0f} on, with one sample every {interval:g} s",
                     )
                 ),
             ),

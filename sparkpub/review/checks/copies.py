@@ -89,11 +89,7 @@ def _copies(runs: Sequence[Stored]) -> Iterator[Clash]:
             if other.run_id in told:
                 continue
             told.add(other.run_id)
-            detail = f"it shares {what} with {one.run_id}"
-            is_known = arrived(one) < arrived(other)
-            if one.record.campaign != other.record.campaign and not is_known:
-                detail += ", and git does not know which of them came first"
-            yield one, other, detail
+            yield one, other, f"it shares {what} with {one.run_id}"
 
 
 def _marks(record: Record) -> Iterator[tuple[str, str]]:

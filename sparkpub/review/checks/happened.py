@@ -23,7 +23,7 @@ from sparkpub.record.text import counted
 from sparkpub.review.checks.check import ASK, Asked, Cases, Check, Problems, each
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.view import Case, View, is_planned
+from sparkpub.review.checks.view import Case, View, is_planned, listed
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.physics import THROUGHPUT
 from sparkpub.review.reviewed import Cell
@@ -214,8 +214,6 @@ _ABOUT = re.compile(
 """Names of what keeps an empty folder in git, and of what says where data come from."""
 _OBEYED = frozenset({".gitmodules", ".gitattributes", "head"})
 """Settings, and the sign of a repository (gitrepository-layout(5)). Some file systems know no capitals."""
-_LISTED = 3
-"""Names that a message lists."""
 
 
 def foreign_files(dataset: Dataset) -> Iterator[Finding]:
@@ -229,10 +227,7 @@ def foreign_files(dataset: Dataset) -> Iterator[Finding]:
             found[place, kind].append(name.as_posix())
     for (place, kind), names in found.items():
         severity, so = _KINDS[kind]
-        listed = ", ".join(names[:_LISTED])
-        if len(names) > _LISTED:
-            listed += f" and {len(names) - _LISTED} more"
-        text = f"No part of a campaign: {listed} ({kind}). {so}."
+        text = f"No part of a campaign: {listed(names, 'files')} ({kind}). {so}."
         about = place or names[0].partition("/")[0]
         evidence = {"what": kind, "files": names}
         yield Finding("foreign-file", severity, about, None, None, text, evidence)

@@ -30,22 +30,15 @@ LENGTH_TOLERANCE = Threshold(
     "Allowed relative difference between requested and counted tokens per request, and two tokens at least: random "
     "prompts are decoded and encoded again. Answers that the tool forces to a length have exactly that length.",
 )
-PROMPT_TOLERANCE = Threshold(
-    0.1,
-    "The same for prompts of llama-benchy, which are cut from a text: parts of it have more or fewer tokens than the "
-    "whole has on average. And for prompts of imported runs, to which a chat template may add.",
+LOOSE_TOLERANCE = Threshold(
+    0.25,
+    "The same, and 64 tokens at least, of prompts of llama-benchy and of imported runs: they are cut from a text, or "
+    "get a chat template. And of imported answers that are longer: encoded again, they were 12 % off at most.",
 )
-LENGTH_TOKENS = 2
-"""Tokens that decoding and encoding again may add or take."""
-TEMPLATE_TOKENS = 64
-"""Tokens that a chat template may add to a prompt, in an imported run of which nobody knows whether it had one."""
-_TEXT_TOLERANCE = 0.25
-"""Relative difference between the tokens that a server counted and those of its text, encoded again: 12 % at most in
-real answers of random tokens, which are the worst to encode."""
+LENGTH_TOKENS, LOOSE_TOKENS = 2, 64
+"""Tokens that may be more or fewer whatever the length; 64 of prompts."""
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
-_COUNT_TEXT = frozenset({"aiperf", "genai-perf", "guidellm"})
-"""Clients that encode the text of answers again, where the server does not count."""
 _OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
 """They generate as many tokens as they are told to."""
 _FOREIGN = re.compile(
@@ -140,31 +133,22 @@ def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float]]:
     # Of a command that somebody wrote, the tool is known whose report it leaves, and not how it was asked.
     is_known = is_planned(record) and "reads" not in asked
     is_exact = tool in _OF_EXACT_LENGTH or (is_known and "--ignore-eos" in record.argv)
-    has_any_mean = "range_ratio" in asked and not is_known
-    prompt, share, few = load.input_tokens, PROMPT_TOLERANCE, TEMPLATE_TOKENS
-    if is_known:
-        few = LENGTH_TOKENS
-        if tool != "llama-benchy":
-            share = LENGTH_TOLERANCE
-        elif prompt is not None:
-            prompt += load.depth
-    if not has_any_mean:
-        yield "input_tokens", prompt, share, few
-    answer, counted = load.output_tokens, record.observed.output_tokens_mean
+    if "range_ratio" in asked and not is_known:
+        return  # lengths that are drawn at random may have any mean
+    off: tuple[float, float] = LOOSE_TOLERANCE, LOOSE_TOKENS
+    prompt, answer = load.input_tokens, load.output_tokens
+    if tool == "llama-benchy" and is_known and prompt is not None:
+        prompt += load.depth
+    elif is_known:
+        off = LENGTH_TOLERANCE, LENGTH_TOKENS
+    yield "input_tokens", prompt, *off
+    # An answer may end early where the matrix does not forbid it.
+    is_forced = is_known and asked.get("exact_output") is not False
     if is_exact:
         yield "output_tokens", answer, 0, 0
-    elif is_known:
-        # An answer may end early where the matrix does not forbid it.
-        if asked.get("exact_output") is not False:
-            yield "output_tokens", answer, LENGTH_TOLERANCE, LENGTH_TOKENS
-    elif not has_any_mean and (counted or 0) > (answer or 0):
-        is_text = asked.get("client", tool) in _COUNT_TEXT
-        yield (
-            "output_tokens",
-            answer,
-            _TEXT_TOLERANCE if is_text else LENGTH_TOLERANCE,
-            0,
-        )
+    elif is_forced or (record.observed.output_tokens_mean or 0) > (answer or 0):
+        share = LENGTH_TOLERANCE if is_known else LOOSE_TOLERANCE
+        yield "output_tokens", answer, share, LENGTH_TOKENS
 
 
 def _of_another_tokenizer(_view: View, stored: Stored) -> Iterator[str]:

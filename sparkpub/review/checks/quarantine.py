@@ -1,39 +1,23 @@
 """Taking a run out of the figures and putting it back: a line in campaign.json, nothing deleted."""
 
+from pathlib import Path
+
 from sparkpub.record.errors import UsageError
 from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json, write_atomic
-from sparkpub.record.text import counted
 from sparkpub.review.dataset import Dataset
-
-_SHOWN = 3
-"""Runs that a line lists where several are meant."""
 
 
 def meant(dataset: Dataset, name: str) -> str:
-    """The id of the run that a name means: its id, one of its files, its page's address, or a beginning of its id or of
-    a file's name that no other run has.
+    """The id of the run that has this id, or a file of this name.
 
-    Raises UsageError where none is meant, or several.
+    Raises UsageError where none has.
     """
-    address = name.strip().partition("#")[0].removesuffix("index.html")
-    last = address.rstrip("/").rpartition("/")[2]
-    exactly: set[str] = set()
-    begins: set[str] = set()
+    last = Path(name).name
     for run in dataset.runs:
-        words = [run.run_id, *(file.name for file in run.files)]
-        if last in words:
-            exactly.add(run.run_id)
-        if last and any(word.startswith(last) for word in words):
-            begins.add(run.run_id)
-    found = sorted(exactly or begins)
-    if len(found) == 1:
-        return found[0]
-    what = f"no run {name!r}"
+        if last == run.run_id or last in {file.name for file in run.files}:
+            return run.run_id
     remedy = "give a run id as a record carries it"
-    if found:
-        what = f"{counted(len(found), 'run')} begin with {last!r}"
-        remedy = f"give one: {', '.join(found[:_SHOWN])}"
-    raise UsageError(what, where=str(dataset.folder), remedy=remedy)
+    raise UsageError(f"no run {name!r}", where=str(dataset.folder), remedy=remedy)
 
 
 def quarantine(dataset: Dataset, run: str, reason: str | None) -> str:

@@ -159,10 +159,7 @@ DEFINED = {
     # of the run, when fewer are in flight: no lane is idle for longer than the last request takes.
     "span": "requests / request_throughput_req_s",
     "tail": "(most - 1) / most * slowest / span",
-    # Lanes with as many requests each part by what single requests differ in: the slowest of a hundred is 2.3 standard
-    # deviations from the middle, and the last of 64 lanes ends 2.4 of its own after their mean.
-    "apart": "sqrt(requests / most) * (slowest - request_latency_p50_ms / 1e3) / span",
-    "least_share": f"known(1 - {IDLE_SHARE} - where(requests % most == 0, fmin(tail, apart), tail), 0)",
+    "least_share": f"known(1 - {IDLE_SHARE} - tail, 0)",
     # Seconds until the last request of an open loop arrived, so late that chance does not explain it. Intervals are
     # those of a gamma process, whose shape is the burstiness: 1 for arrivals at random.
     "shape": "(requests - 1) * known(asked_burstiness, 1)",
@@ -237,8 +234,6 @@ def _beside(view: View, stored: Stored, told: ShownFigures) -> ShownFigures:
     if samples is not None:
         limits = [told[name] or math.nan for name in ("slowdown", "highest")]
         shown |= sensed(stored.record, samples, *limits)
-    if view.campaign.matrix is not None:
-        shown["interval"] = view.campaign.matrix.telemetry.interval
     if answer is not None:
         for name, value in answer.deviations.items():
             shown[f"deviation_{name}"] = value
@@ -271,8 +266,8 @@ def figures(record: Record) -> ShownFigures:
         "usual_hits": usual_hits(record),
         "gpu_memory_total_gib": memory_gib(record),
         "host_memory_total_gib": machine.memory_total_gib,
-        "limit_W": limit_of(record, "power_limit_watt"),
-        "default_W": limit_of(record, "power_default_watt"),
+        "limit_W": power_limit(record, "power_limit_watt"),
+        "default_W": power_limit(record, "power_default_watt"),
         "limit_MHz": limit_mhz,
         # What the matrix set, else what the GPU can do.
         "highest": machine.clocks_locked_mhz or limit_mhz,
@@ -335,6 +330,12 @@ def limit_of(record: Record, limit: str) -> float | None:
     return max(known, default=0.0) or getattr(machine_of(record), limit, None)
 
 
+def power_limit(record: Record, limit: str) -> float | None:
+    """The limit of all GPUs together, as their power is measured."""
+    each = limit_of(record, limit)
+    return each and each * devices(record)
+
+
 def memory_gib(record: Record) -> float | None:
     """The memory that the GPU can use, in GiB, as the run or its machine said it, else the catalogue's."""
     machine, observed = record.machine, record.observed
@@ -342,7 +343,7 @@ def memory_gib(record: Record) -> float | None:
     if machine.unified_memory or observed.device == "cpu":
         total = machine.memory_total_gib or 0.0
     usual = getattr(machine_of(record), "memory_total_gib", None)
-    return observed.device_total_gib or total or usual
+    return observed.device_total_gib or total or (usual and usual * devices(record))
 
 
 # -- rules ---------------------------------------------------------------------------------------------------------
@@ -440,8 +441,7 @@ BOOKKEEPING = (
     *(
         Rule(f"{part} <= {whole}", off=f"{MEMORY_GIB}")
         for part, whole in (
-            ("weights_gib", "allocated_peak_gib"),
-            ("weights_gib + kv_cache_gib", "allocated_peak_gib"),
+            ("weights_gib + known(kv_cache_gib, 0)", "allocated_peak_gib"),
             ("allocated_peak_gib", "reserved_peak_gib"),
             ("reserved_peak_gib", "device_used_peak_gib"),
             ("device_used_before_gib", "device_used_loaded_gib"),

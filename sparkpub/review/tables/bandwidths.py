@@ -51,10 +51,6 @@ COLUMNS: Columns = {
         bandwidth_bytes_s="Nominal bandwidth of the machine's memory",
         share_percent="Of it, what the throughput needs",
     ),
-    **columns(
-        "answer",
-        is_plausible="Whether engines come that close, by the rule of the check roofline",
-    ),
 }
 UNKNOWN = "not known for this format"
 
@@ -83,13 +79,11 @@ def _of_cell(row: TableRow, record: Record) -> Iterator[dict[str, Any]]:
             return
         known: dict[str, Any] = {"source": UNKNOWN}
     else:
-        share = row.mean * step.expected / memory
         known = {
             "bytes_per_token": step.expected,
             "expert_bytes_per_token": step.experts,
             "source": step.source,
-            "share_percent": 100 * share,
-            "is_plausible": share < step.suspicious,
+            "share_percent": 100 * row.mean * step.expected / memory,
         }
     measured = {
         "weights": setup_of(record).quantization,

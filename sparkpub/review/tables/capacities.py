@@ -49,7 +49,6 @@ COLUMNS: Columns = {
     **columns(
         "number",
         limit_seconds="How long users may wait for the first token",
-        limit_tpot_ms="How long each further token may take",
         rate="Requests per second at the highest rate that holds; empty where the lowest does not",
     ),
     **columns(
@@ -195,7 +194,6 @@ def _at_limit(steps: pd.DataFrame, limit_seconds: float) -> dict[str, Any]:
         "served_req_s": step[SERVED],
         "user_tok_s": 1000 / step["tpot_mean_ms"],
         "limit_seconds": limit_seconds,
-        "limit_tpot_ms": LIMIT_TPOT_MS,
         "rate": best,
         "at_least": best == rates[-1],
         "text": text,

@@ -85,11 +85,6 @@ COLUMNS: Columns = {
         trend_slope="Change per run, in the unit of the metric (Theil-Sen)",
         trend_p_value="p of no trend (Mann-Kendall)",
         trend_p_adjusted="The same, corrected over the primary metrics",
-        trend_inflation="Factor on the test's variance where neighbours are alike (Hamed-Rao)",
-    ),
-    **columns(
-        "count",
-        trend_n="Runs in which a trend was looked for; empty where none was",
     ),
     **columns(
         "list",
@@ -265,6 +260,4 @@ def _trends(
     wanted = np.flatnonzero(is_wanted).tolist()
     values = levelled(rows, CELL_METRIC)
     found = by_size([values[parts[number]] for number in wanted], trends)
-    found = found.set_axis(wanted).add_prefix("trend_").reindex(about.index)
-    found["trend_n"] = about["n"].where(is_wanted)
-    return found
+    return found.set_axis(wanted).add_prefix("trend_").reindex(about.index)

@@ -233,11 +233,6 @@ def pairs_of(
     return pairs, sides
 
 
-def over_all_machines(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The comparisons without those within a single machine of several."""
-    return comparisons[comparisons["machine"].isna()]
-
-
 def machines_of(reviewed: ReviewedCampaign, include: Include) -> tuple[str, ...]:
     """The machines of the runs that are asked for, the first one used first."""
     if include == "all":

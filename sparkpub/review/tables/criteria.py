@@ -43,20 +43,16 @@ def criteria(
     cells: pd.DataFrame,
     comparisons: pd.DataFrame,
     repeats: pd.DataFrame,
-    against: str | None,
 ) -> pd.DataFrame:
-    """Every criterion of these campaigns. `repeats` are their cells held against those of the campaign `against`."""
+    """Every criterion of these campaigns. `repeats` are their cells held against those of an earlier one."""
     found = [_variation(row) for row in _primary(cells[cells["unit"] != "°C"])]
     found += map(_power, _primary(comparisons))
     found += map(_repeatability, _primary(repeats))
     data = list(campaigns)
-    if repeats.empty:
-        why = "no repeat was compared (--against)"
-        if against:
-            why = f"no cell in common with {against}"
-        for campaign in data:
-            about = (campaign.name, "repeatability", None, None)
-            found.append((*about, None, REPEAT_PERCENT, None, why))
+    for campaign in data if repeats.empty else ():
+        why = "no cell of it was compared with a repeat (--against)"
+        about = (campaign.name, "repeatability", None, None)
+        found.append((*about, None, REPEAT_PERCENT, None, why))
     found += map(_completeness, data)
     return table(COLUMNS, found)
 
@@ -107,7 +103,4 @@ def _completeness(data: CampaignData) -> _Criterion:
     planned, done = data.planned_and_done
     if planned:
         return *about, 100 * done / planned, 100.0, done == planned, data.progress
-    why = "no matrix says what was planned"
-    if data.matrix is not None:
-        why = "the runs are of another specification than that of campaign.json"
-    return *about, None, 100.0, None, why
+    return *about, None, 100.0, None, "no matrix of these runs says what was planned"

@@ -9,7 +9,6 @@ from sparkpub.site.figures import speeds
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     campaign_page,
-    downloads,
     findings,
     found_by,
     front_page,
@@ -56,9 +55,7 @@ def pages(
 
     explorer = programs.explorer(publication, library, runs)
     yield "runs/index.md", page("runs", explorer=explorer)
-    compared = publication.results.comparison_rows
-    compare = page("compare", figures=measure_page.FIGURES, comparisons=compared)
-    yield "compare/index.md", compare
+    yield "compare/index.md", page("compare", figures=measure_page.FIGURES)
 
     judged = findings.judged(publication)
     yield (
@@ -104,7 +101,6 @@ def _campaigns(
         made = page(
             "campaign",
             lead=lead,
-            pandas=downloads.pandas_line(publication, campaign),
         )
         seen = {"image": preview_pictures.card(campaign)}
         words = found_by.of_campaign(publication, campaign)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from sparkpub.review.setup import setup_of
 from sparkpub.site import manual
 from sparkpub.tools.language import read_mappings
 from tests.collect.imports.importing import records_in
+from tests.review.checks.planted import IMPORTS
 
 GUIDE = Path(manual.__file__).parent
 
@@ -562,6 +564,10 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
         ),
         # No first token comes within a millisecond.
         ({"mean_ttft": 0.8}, {'  ttft_mean_ms: {at: "mean_ttft", unit: s}'}),
+        (
+            {"latency_change_percent": -20, "e2e_latency_s": 2.0},
+            {'  request_latency_mean_ms: {at: "e2e_latency_s", unit: s}'},
+        ),
         # But for a unit that stands beside it, as in aiperf's profile_export.jsonl.
         (
             {"metrics": {"time_to_first_token": {"value": 5.2, "unit": "ms"}}},
@@ -576,6 +582,20 @@ def test_a_preview_says_what_the_names_of_columns_mean(
     file.write_text(json.dumps({"model": "m", "tok/s": 5, **columns}))
     outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
     assert lines <= set(outcome.lines())
+
+
+def test_a_preview_is_a_mapping_where_a_known_tools_results_lie_beside(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps({"model": "m", "tok/s": 5}))
+    shutil.copy(IMPORTS / "llama-bench" / "warmup-r5.json", folder)
+    given = Given("c", environment="native")
+    outcome = import_results(None, folder, tmp_path / "data", given, preview=True)
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text("\n".join(outcome.lines()))
+    assert len(read_mappings(mapping)) == 1
 
 
 def owners(model: str, backend: str, quant: str, *points: Any) -> dict[str, Any]:
@@ -661,3 +681,38 @@ def test_a_name_may_count_the_machines(
     text: str, number: int | None, kind: str | None
 ) -> None:
     assert (counted(text), machine_of(text)) == (number, kind)
+
+
+@pytest.mark.parametrize(
+    ("machine", "errors"), [("RTX 3090", ["unit"]), ("4x RTX 3090", [])]
+)
+def test_memory_and_power_are_held_against_all_gpus_of_a_machine(
+    machine: str, errors: list[str], tmp_path: Path
+) -> None:
+    """A card has 24 GiB and takes 350 W."""
+    rows = "model,rate,vram_peak_mib,avg_power_w\nm,35.6,86387,705\n"
+    mapping = (
+        "run: {model: model}\n"
+        "metrics: {output_throughput_tok_s: rate, peak_memory_gib: {at: vram_peak_mib, unit: MiB},"
+        " gpu_power_mean_watt: avg_power_w}\n"
+    )
+    imported(tmp_path, rows, mapping, machine=machine, environment="native")
+    found = review(dataset.load(tmp_path / "data"))
+    assert {each.check for each in found.findings if each.severity == "error"} == {
+        *errors
+    }
+    (record,) = records(tmp_path)
+    assert setup_of(record).machine_in_short.endswith("GeForce RTX 3090")
+    assert len(record.machine.gpus) == (4 if errors == [] else 1)
+
+
+def test_builds_that_differ_in_their_machines_alone_are_called_so(
+    tmp_path: Path,
+) -> None:
+    rows = "model,rate,nodes\nm,35.6,1\nm,60.1,2\n"
+    mapping = (
+        "run: {model: model, nodes: nodes}\nmetrics: {output_throughput_tok_s: rate}\n"
+    )
+    imported(tmp_path, rows, mapping, environment="native")
+    names = {run.environment for run in records(tmp_path)}
+    assert names == {"native-1-machine", "native-2-machines"}

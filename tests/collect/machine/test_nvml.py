@@ -39,13 +39,6 @@ def test_the_gpus_that_cuda_shows_are_read(
     assert Gpus().indices == indices
 
 
-def test_gpus_that_the_matrix_names_are_those_of_the_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(VISIBLE, "3")
-    assert Gpus([1, 7]).indices == [1]
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -72,7 +65,6 @@ def test_several_gpus_of_which_nothing_is_declared_are_refused(
     ("options", "indices"),
     [
         ({"gpus": "all"}, "all"),
-        ({"gpus": 2}, range(2)),
         ({"gpus": ["1", "3"]}, (1, 3)),
         ({"devices": ["nvidia.com/gpu=all"]}, "all"),
         ({"devices": ["/dev/nvidiactl", "/dev/nvidia2:/dev/nvidia0:rw"]}, (2,)),

@@ -112,6 +112,3 @@ def test_the_copy_is_what_came_to_the_branch_later_whatever_its_names_say(
         assert (finding.campaign, len(finding.runs)) == ("again", 4)
         text = "Copied from published, so that they replicate nothing: 4 runs of again."
         assert finding.message.startswith(text)
-    shutil.rmtree(tmp_path / ".git")
-    (either,) = copies(data)
-    assert either.message.endswith("git does not know which of them came first.")

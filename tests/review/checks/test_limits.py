@@ -417,20 +417,16 @@ REQUESTED: list[Row] = [
     (planned(**seen(requests=96), metrics={FAILED: 25.0}), DECLARED, None),
     # An import is asked for its work alone.
     (planned(specification="0" * 64, **PUBLISHED), DECLARED, None),
-    # Two rounds of four requests are eight; 10 % of 512 tokens are 51.
+    # Two rounds of four requests are eight.
     (
         of_tool("llama-benchy", {"concurrency": 4, "repetitions": 2}, requests=4),
         {},
         "requests: 4 in place of 8",
     ),
-    (of_tool("llama-benchy", {}, input_tokens_mean=562.0), {}, None),
-    (
-        of_tool("llama-benchy", {"exact_output": False}, output_tokens_mean=20.0),
-        {},
-        None,
-    ),
     # A client that tells the server to go on counts exactly.
     (of_tool("vllm-bench", {}, output_tokens_mean=128.5), {}, None),
+    # Of an answer's chunks none may be missing, whatever text prompts are cut from.
+    (of_tool("llama-benchy", {}, output_tokens_mean=121.0), {}, "121 in place of 128"),
     (
         of_tool("vllm-bench", {}, output_tokens_mean=128.5)
         | {"argv": ("vllm", "--ignore-eos")},
@@ -453,13 +449,6 @@ REQUESTED: list[Row] = [
         of_tool("vllm-bench", {"input_tokens": 32}, input_tokens_mean=97.0) | PUBLISHED,
         {},
         "input tokens",
-    ),
-    # Lengths that are drawn at random may have any mean.
-    (
-        of_tool("vllm-bench", {"range_ratio": 0.9}, input_tokens_mean=300.0)
-        | PUBLISHED,
-        {},
-        None,
     ),
 ]
 

@@ -8,10 +8,8 @@ from click.testing import CliRunner, Result
 
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement
-from sparkpub.record.errors import UsageError
 from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.checks import CHECKS, Review, review
-from sparkpub.review.checks.quarantine import meant
 from sparkpub.review.dataset import load
 from tests.review.checks import faults
 from tests.review.checks.clean import Run, clean_runs, write
@@ -23,38 +21,6 @@ def reviewed(data: Path) -> Review:
 
 def check(data: Path, *options: str) -> Result:
     return CliRunner().invoke(cli, ["check", str(data), *options])
-
-
-def test_a_campaign_with_known_faults_has_exactly_these_findings(
-    tmp_path: Path,
-) -> None:
-    runs = clean_runs(seed=7)
-    native = faults.cell(runs)
-    native[3].columns = {"gpu_clock_sm_mhz": "611"}
-    native[5].tok_s *= 0.95
-    sparse = faults.cell(runs, "sparse", "container")
-    sparse[0].status = "timeout"
-    sparse[1].events = (faults.XID,)
-    faults.blocks(runs)
-    folder = write(tmp_path, runs)
-    log = folder / f"{native[7].run_id}.log"
-    log.write_bytes(log.read_bytes() + b"\n")
-    found = reviewed(tmp_path)
-    told = [(item.severity, item.check, item.run) for item in found.findings]
-    assert told == [
-        ("error", "checksum", native[7].run_id),
-        ("error", "order-confound", None),
-        ("warning", "exit-status", sparse[0].run_id),
-        ("warning", "unbalanced", None),
-        # Blocks of time called interleaved: every run but those of the last place began too early for its place.
-        ("warning", "order-confound", None),
-        ("warning", "outlier", native[5].run_id),  # by throughput, and by latency
-        ("warning", "slow-clock", native[3].run_id),
-        ("warning", "kernel-warning", sparse[1].run_id),
-    ]
-    assert set(found.excluded) == {native[7].run_id, sparse[0].run_id}
-    (void,) = [item for item in found.voiding("clean") if item.check != "checksum"]
-    assert void.cells == ("dense/native/w", "dense/container/w")
 
 
 # -- campaigns that differ from the clean one in one thing -------------------------------------------------------
@@ -182,18 +148,3 @@ def test_quarantine_takes_a_run_out_and_undo_puts_it_back(tmp_path: Path) -> Non
     assert found.findings == (), "a run that is out is not reviewed for its conditions"
     assert quarantine("--undo").exit_code == 0
     assert about.read_text() == before
-
-
-def test_a_run_is_named_as_a_person_finds_it(tmp_path: Path) -> None:
-    run = hot(tmp_path)
-    dataset = load(tmp_path)
-    (file,) = [item.path for item in dataset.runs if item.run_id == run.run_id]
-    page = f"https://x.example/campaigns/clean/runs/{run.run_id}/"
-    for name in (run.run_id, str(file), file.name, page, run.run_id[:-1]):
-        assert meant(dataset, name) == run.run_id
-    for name, words in (
-        ("clean-", r"runs begin with 'clean-'.*give one: clean-"),
-        ("", "give a run id as a record carries it"),
-    ):
-        with pytest.raises(UsageError, match=words):
-            meant(dataset, name)

