@@ -28,6 +28,8 @@ CLEAN = {
 """What a command under another root gets besides its own variables; nothing of the operator's environment."""
 SETUP_FAILED = 125
 """Exit status before the command starts, as `docker run` and `chroot` use it."""
+MOST_LINKS = 40
+"""Links that a path may lead through, as many as Linux follows."""
 _NOTES = "mountpoints.json"
 
 
@@ -76,7 +78,7 @@ class OtherRoot(Environment):
 
 def below(root: Path, target: str) -> str:
     """The host's path of a place inside, with links in it followed inside: an absolute link must not lead out."""
-    place = root
+    place, links = root, 0
     parts = list(PurePosixPath(target).parts[1:])
     while parts:
         part = parts.pop(0)
@@ -85,6 +87,10 @@ def below(root: Path, target: str) -> str:
             continue
         place = place / part
         if place.is_symlink():
+            links += 1
+            if links > MOST_LINKS:
+                what = f"too many links below {root}"
+                raise CollectError(what, where=target, remedy="correct binds:")
             to = place.readlink()
             place = root if to.is_absolute() else place.parent
             parts = [piece for piece in to.parts if piece != "/"] + parts

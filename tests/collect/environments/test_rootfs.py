@@ -7,8 +7,10 @@ import pytest
 
 from sparkpub.collect import state
 from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.environments.rootfs import below
 from sparkpub.collect.machine import processes
 from sparkpub.plan.environments import ChrootOptions, NspawnOptions
+from sparkpub.record.errors import CollectError
 from tests.collect.environments.launching import a_launch
 from tests.collect.environments.rootfs import BINDS, content
 
@@ -43,3 +45,10 @@ def test_what_a_killed_collector_left_is_cleaned_up_by_the_next(
     assert "r-dead" not in processes.marked("SPARKPUB_RUN").values()
     assert running.wait(5) is not None
     running.close()
+
+
+def test_links_in_a_circle_end_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(CollectError, match="too many links"):
+        below(tmp_path, "/a/models")
