@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from sparkpub.review.setup import setup_of
 from sparkpub.site import manual
 from sparkpub.tools.language import read_mappings
 from tests.collect.imports.importing import records_in
+from tests.review.checks.planted import IMPORTS
 
 GUIDE = Path(manual.__file__).parent
 
@@ -66,7 +68,7 @@ def imported(
         declared = folder / "map.yaml"
         declared.write_text(mapping)
     told = Given("c", mapping=declared, **given)
-    return import_results(None, file, folder / "data", told, preview=preview)
+    return import_results(file, folder / "data", told, preview=preview)
 
 
 def records(folder: Path) -> list[Record]:
@@ -209,7 +211,6 @@ def test_a_bad_mapping_is_a_line_with_its_place(
     [
         ("run: {model: Model}\n", "name the columns of the figures"),
         ("- model\n", "begin with run: and metrics:"),
-        ("reads: aiperff\n", "aiperff is no workload"),
         (
             "run: {model: m}\nrequests: {tttt: m}\n",
             "requests.tttt is no time of a request",
@@ -459,9 +460,9 @@ requests: {tpot: {at: cases.answers.*.tpot_s, unit: s}}
     declared = tmp_path / "map.yaml"
     declared.write_text(mapping)
     given = Given("c", mapping=declared)
-    outcome = import_results(None, folder, tmp_path / "data", given)
+    outcome = import_results(folder, tmp_path / "data", given)
     assert (len(outcome.imported), outcome.refused) == (2, [])
-    assert [left.reason for left in outcome.skipped] == ["not a result of mine"]
+    assert [left.reason for left in outcome.skipped] == ["not a result of a known tool"]
     found = {record.workload: record for record in records(tmp_path)}
     users, cached = found["mine-c8"], found["mine-cached"]
     assert users.cell == ("m", "native", "mine-c8")
@@ -509,7 +510,7 @@ def test_the_path_of_a_file_says_model_and_clients(tmp_path: Path) -> None:
         "requests: {ttft: {at: first, unit: s}}\n"
     )
     given = Given("c", mapping=mapping)
-    outcome = import_results(None, tmp_path / "in", tmp_path / "data", given)
+    outcome = import_results(tmp_path / "in", tmp_path / "data", given)
     assert [left.source for left in outcome.skipped] == ["qwen/fp8/other.json"]
     (record,) = records(tmp_path)
     assert (record.model, record.workload) == ("qwen", "concurrency4")
@@ -526,7 +527,7 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     """With the name of the place given it reads the table."""
     file = tmp_path / "runs.csv"
     file.write_text("Model,clients,date,tok/s,TTFT (s),note\nm,4,2026-03-01,70,0.5,x\n")
-    outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
+    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
     lines = outcome.lines()
     assert lines[1:] == [
         "# file runs.csv with output_throughput_tok_s, ttft_mean_ms",
@@ -562,6 +563,10 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
         ),
         # No first token comes within a millisecond.
         ({"mean_ttft": 0.8}, {'  ttft_mean_ms: {at: "mean_ttft", unit: s}'}),
+        (
+            {"latency_change_percent": -20, "e2e_latency_s": 2.0},
+            {'  request_latency_mean_ms: {at: "e2e_latency_s", unit: s}'},
+        ),
         # But for a unit that stands beside it, as in aiperf's profile_export.jsonl.
         (
             {"metrics": {"time_to_first_token": {"value": 5.2, "unit": "ms"}}},
@@ -574,8 +579,22 @@ def test_a_preview_says_what_the_names_of_columns_mean(
 ) -> None:
     file = tmp_path / "run.json"
     file.write_text(json.dumps({"model": "m", "tok/s": 5, **columns}))
-    outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
+    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
     assert lines <= set(outcome.lines())
+
+
+def test_a_preview_is_a_mapping_where_a_known_tools_results_lie_beside(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps({"model": "m", "tok/s": 5}))
+    shutil.copy(IMPORTS / "llama-bench" / "warmup-r5.json", folder)
+    given = Given("c", environment="native")
+    outcome = import_results(None, folder, tmp_path / "data", given, preview=True)
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text("\n".join(outcome.lines()))
+    assert len(read_mappings(mapping)) == 1
 
 
 def owners(model: str, backend: str, quant: str, *points: Any) -> dict[str, Any]:
@@ -612,12 +631,12 @@ def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
         (folder / name).write_text(json.dumps(document))
     data = tmp_path / "data"
     with pytest.raises(ImportFormatError, match="--preview prints a mapping"):
-        import_results(None, folder, data, Given("c"))
-    starter = import_results(None, folder, data, Given("c"), preview=True)
+        import_results(folder, data, Given("c"))
+    starter = import_results(folder, data, Given("c"), preview=True)
     mapping = tmp_path / "map.yaml"
     mapping.write_text("\n".join(starter.lines()))
     given = Given("c", mapping=mapping, environment="native")
-    outcome = import_results(None, folder, data, given)
+    outcome = import_results(folder, data, given)
     assert (outcome.refused, [item.source for item in outcome.skipped]) == (
         [],
         ["notes.json"],
