@@ -8,7 +8,7 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.record import store
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import CollectError
-from sparkpub.record.record import Origin, Record
+from sparkpub.record.record import Record
 
 
 def refuse_another_campaign(
@@ -45,14 +45,10 @@ def declare(folder: Path, shown: Matrix) -> str | None:
         campaign = known.model_copy(update={"matrix": document, "title": shown.title})
     else:
         invoker.make_folder(folder)
-        origin = None
-        if shown.origin is not None:
-            origin = Origin.model_validate(shown.origin)
         campaign = Campaign(
             campaign=shown.campaign,
             title=shown.title,
             matrix=document,
-            origin=origin,
             licence=shown.licence,
         )
     store.write_atomic(path, store.to_json(campaign))

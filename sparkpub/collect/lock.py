@@ -63,6 +63,8 @@ def folder_locked(folder: Path) -> Iterator[None]:
         os.close(handle)
         what = "another collector writes to this campaign"
         raise CollectError(what, where=str(folder), remedy=_REMEDY) from None
+    except OSError:
+        pass  # NFS locks no folders; the machine's lock holds there, too
     try:
         yield
     finally:

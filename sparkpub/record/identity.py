@@ -18,11 +18,6 @@ _PROOFS = (
     "layers",
 )
 
-_OF_A_FOLDER = ("awq", "gptq", "compressed", "modelopt", "mxfp4", "quark")
-"""How formats begin that an engine does not make itself."""
-_LEAST_WIDE_BITS = 15
-"""Bits of a parameter from which weights are not in one of them. Small models in 8 bits have up to 14.6: Qwen2.5 0.5B
-with its embedding and output head in 16."""
 _TWICE = 2
 """Times the bits of its name that a file of llama.cpp may take for a parameter: Q2_K takes 3.4, and small models more,
 because their embeddings are wider than the rest."""
@@ -107,25 +102,15 @@ def _other_format(seen: Observed) -> list[str]:
 
 
 def _other_weights(requested: Requested, seen: Observed) -> list[str]:
-    """Where the engine names another format of weights than the file has by its name, or the folder by its bytes."""
-    if seen.quantization is None:
+    """Where the engine names another format of weights than the file has by its name."""
+    path = requested.model_path or ""
+    if seen.quantization is None or not path.endswith(".gguf"):
         return []
-    path, folder = requested.model_path or "", requested.architecture
-    if path.endswith(".gguf"):
-        called = weights.last_in(path.removesuffix(".gguf"))
-        widths = weights.bits(called), weights.bits(seen.quantization)
-        if None not in widths and widths[0] != widths[1]:
-            return [f"its name says {called} and its weights are {seen.quantization}"]
-    if folder is None or None in (folder.parameters, folder.weight_bytes):
+    called = weights.last_in(path.removesuffix(".gguf"))
+    widths = weights.bits(called), weights.bits(seen.quantization)
+    if None in widths or widths[0] == widths[1]:
         return []
-    # An engine can make FP8 of wider weights while it loads them, and AWQ of nothing but AWQ.
-    is_wide = 8 * (folder.weight_bytes or 0) > _LEAST_WIDE_BITS * (
-        folder.parameters or 0
-    )
-    if is_wide and seen.quantization.lower().startswith(_OF_A_FOLDER):
-        said = f"its folder holds weights of {folder.dtype}"
-        return [f"{said}, and the engine calls them {seen.quantization}"]
-    return []
+    return [f"its name says {called} and its weights are {seen.quantization}"]
 
 
 def _other_width(requested: Requested, seen: Observed) -> list[str]:

@@ -141,7 +141,7 @@ def words_of(publication: Publication) -> Words:
     """What prose may say of a publication: kept, since a preview reads every page again where one changed."""
     library = Library(publication)
 
-    def figure(name: str, campaign: str | None = None, **part: str) -> str:
+    def figure(name: str, campaign: str, **part: str) -> str:
         return library.named(name, campaign, **part)
 
     return Words(publication, figure)

@@ -281,9 +281,10 @@ class Words:
 
     def figure(self, *name: str, **scope: str) -> str:
         """A chart by name, or a line in its place while no run of its campaign is good."""
-        data = self._dataset.campaigns.get(scope.get("campaign", ""))
-        if data is not None and data.awaits():
+        campaign = self._scopes.campaign(**scope)
+        if campaign.awaits():
             return f"*{NOT_YET}*"
+        scope["campaign"] = campaign.name
         said = self._figure(*name, **scope)
         self.figures[said] = (name, scope)
         return said

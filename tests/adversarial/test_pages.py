@@ -46,12 +46,6 @@ def test_an_expression_beyond_its_bounds_has_file_and_line(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            "---\ntitle: x\n---\na\x1b[31m",
-            "a control character, U+001B, p.md:4; remove it",
-        ),
-        ("---\na: [\n---\n", "not YAML: "),
-        ("---\na: 1\na: 2\n---\n", "a stands twice, p.md:3; keep one"),
         ("---\n- a\n---\n", "front matter is no mapping, p.md; write name: value"),
         ("x" * (1 << 20) + "x", "larger than 1.0 MiB"),
     ],

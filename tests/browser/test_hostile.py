@@ -134,7 +134,7 @@ def hostile(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     words = HOSTILE.replace("\ue000", "").replace("{{ 7*7 }}", "")
     front: dict[str, Any] = {"title": words, "description": words, "authors": [words]}
     lines = "\n".join(f"{name}: {json.dumps(said)}" for name, said in front.items())
-    post = f"---\n{lines}\nslug: p\ndate: 2026-01-01\n---\n\nText.\n"
+    post = f"---\n{lines}\nslug: p\ndate: 2026-01-01\n---\n\n# P\n\nText.\n"
     (blog / "posts" / "p.md").write_text(post)
     (project / "mkdocs.yml").write_text(SITE)
     argv = [

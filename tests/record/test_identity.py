@@ -63,35 +63,17 @@ def test_what_a_run_shows_is_held_against_the_model_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("path", "folder_bytes", "seen", "said"),
+    ("path", "seen", "said"),
     [
-        ("/m/x-F16.gguf", None, "Q8_0", "its name says FP16 and its weights are Q8_0"),
-        ("/m/x-Q4_K_M.gguf", None, "Q4_K - Medium", None),
-        ("/m/x", None, "awq_marlin", None),
-        # A hundred parameters of 16 bits, of which an engine can make FP8, and of 4 bits with some of 16.
-        ("/m/x", 200, "fp8", None),
-        (
-            "/m/x",
-            200,
-            "awq_marlin",
-            "its folder holds weights of bfloat16, and the engine calls them awq_marlin",
-        ),
-        ("/m/x", 70, "modelopt_fp4", None),
-        # Qwen2.5 0.5B in 8 bits: 358 of 494 million parameters take a byte, 136 million twice two (embedding and head).
-        ("/m/x", 182, "compressed-tensors", None),
+        ("/m/x-F16.gguf", "Q8_0", "its name says FP16 and its weights are Q8_0"),
+        ("/m/x-Q4_K_M.gguf", "Q4_K - Medium", None),
+        ("/m/x", "awq_marlin", None),
     ],
 )
-def test_weights_are_of_the_format_that_name_and_folder_say(
-    path: str, folder_bytes: int | None, seen: str, said: str | None
+def test_weights_are_of_the_format_that_the_name_says(
+    path: str, seen: str, said: str | None
 ) -> None:
-    folder = folder_bytes and Architecture(
-        source="config.json",
-        dtype="bfloat16",
-        parameters=100,
-        weight_bytes=folder_bytes,
-    )
-    requested = asked(folder or None, model_path=path)
-    found = contradictions(requested, Observed(quantization=seen), {})
+    found = contradictions(asked(model_path=path), Observed(quantization=seen), {})
     assert found == ([] if said is None else [said])
 
 

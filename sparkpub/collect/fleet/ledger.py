@@ -4,6 +4,7 @@ They are an actor on the head, whose calls Ray runs one at a time. It writes and
 operator's command, and says what there is to say when that asks.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -82,21 +83,27 @@ class FleetBooks(Books):
         self.blocks.pop(machine, None)
         return self.leases.pop(machine, None)
 
-    def receive(self, machine: str, delivery: Delivery) -> None:
+    def receive(self, machine: str, delivery: Delivery) -> str | None:
         """Write a run that a machine delivers, and end its lease. Only the first of a run is kept; a later one is
-        refused in a line."""
+        refused in a line. Returns why the machine still has it: a file that did not arrive as it was sent."""
         record = Record.model_validate_json(delivery.record)
+        for item in record.evidence:
+            content = delivery.files.get(item.path, b"")
+            is_whole = hashlib.sha256(content).hexdigest() == item.sha256
+            if not is_whole or not item.path.startswith(f"{record.stem}."):
+                return f"{item.path} of {record.run_id} arrived damaged"
         run = next((run for run in self.planned if attempted(record, run)), None)
         if machine in self.leases and self.leases[machine].run == run:
             del self.leases[machine]
         why = self._refusal(record, run)
         if why is not None:
             self.progress.line(f"{name(machine)}: {record.run_id} {why}; not kept")
-            return
+            return None
         for item in record.evidence:
             write_atomic(self.folder / item.path, delivery.files[item.path])
             invoker.give(self.folder / item.path)
         self.keep(None, journal.finish(self.folder, record))
+        return None
 
     def _refusal(self, record: Record, run: PlannedRun | None) -> str | None:
         """Why a run is not kept, in words: it is here already, or was measured again meanwhile."""
@@ -148,8 +155,12 @@ class Ledger:
         """What machines were at that are gone."""
         self.books: FleetBooks
 
-    def begin(self) -> list[str]:
-        """Read and declare the campaign; returns why that cannot be, in lines."""
+    def begin(self, user: int) -> list[str]:
+        """Read and declare the campaign for a user, by id; returns why that cannot be, in lines."""
+        if user != os.geteuid():
+            return [
+                "the Ray node of this machine runs as another user; start it as yours"
+            ]
         folder = self._choice.data / self._matrix.campaign
         try:
             self._stack.enter_context(folder_locked(folder))
@@ -186,9 +197,9 @@ class Ledger:
         self._note()
         return job
 
-    def keep(self, machine: str, delivery: Delivery) -> None:
-        """Take in a run."""
-        self.books.receive(machine, delivery)
+    def keep(self, machine: str, delivery: Delivery) -> str | None:
+        """Take in a run; returns why not, in words: its machine still has it."""
+        return self.books.receive(machine, delivery)
 
     def skip(self, machine: str) -> None:
         """End the lease of a run that a gate kept from starting."""

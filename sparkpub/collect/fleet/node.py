@@ -102,13 +102,18 @@ class RemoteLedger:
                 return None
 
     def keep(self, _machine: str | None, stored: Stored) -> None:
-        """Hand a run over, and forget it once the head has it, or wants none of it."""
+        """Hand a run over, and forget it once the head has it, or wants none of it.
+
+        Raises CollectError where it did not arrive as it is; it then stays.
+        """
         files = {
             item.path: stored.evidence_path(item).read_bytes()
             for item in stored.record.evidence
         }
         delivery = Delivery(stored.path.read_text(encoding="utf-8"), files)
-        self.ask("keep", self.machine, delivery)
+        problem = self.ask("keep", self.machine, delivery)
+        if problem is not None:
+            raise CollectError(problem)
         for file in stored.files:
             file.unlink(missing_ok=True)
 

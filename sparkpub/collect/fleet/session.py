@@ -2,6 +2,7 @@
 beside it, which each machine asks for its next run, and which alone writes and commits."""
 
 import importlib
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -55,7 +56,7 @@ def collect(
         progress = Progress(matrix.campaign, say)
         stack.callback(progress.close)
         head = Head(document, cluster, ledger, progress, interruption)
-        problems = head.ask("begin")
+        problems = head.ask("begin", os.geteuid())
         if problems:
             raise CollectError(problems[0], others=problems[1:])
         return head.run()

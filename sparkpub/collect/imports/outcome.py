@@ -64,7 +64,7 @@ class ImportOutcome:
                 f'the names of the files tell builds apart: write path: "{self.pattern}" into about.yaml'
             )
         if mappings:
-            return [*texts, "", *mappings]
+            return [*(f"# {text}" for text in texts), "", *mappings]
         texts += [f"not read: {kind}" for kind in self.unread]
         if self.unread:
             texts.append(

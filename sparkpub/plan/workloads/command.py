@@ -43,7 +43,8 @@ Pattern = Annotated[str, AfterValidator(_usable)]
 
 
 class Extraction(Declared):
-    """Where one metric stands: the first group of `regex` in the log, or `json`, a dotted path into `file`.
+    """Where one metric stands: the first group of the last match of `regex` in the log, or `json`, a dotted path in the
+    report.
 
     A metric that sparkpub does not know needs unit, label and direction, and may have a definition. `scale` converts
     what was read to the unit.
@@ -51,23 +52,16 @@ class Extraction(Declared):
 
     regex: Pattern | None = None
     json_path: str | None = Field(default=None, alias="json")
-    file: FileRole | None = None
-    take: Literal["first", "last"] = "last"
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    optional: bool = False
     unit: Unit | None = None
     label: Title | None = None
     direction: Literal["higher", "lower", "neither"] | None = None
     definition: Title | None = None
 
     @property
-    def place(self) -> str:
-        """Where to look: a role of outputs, or the log."""
-        if self.file:
-            return self.file
-        if self.json_path is not None:
-            return "report"
-        return "log"
+    def place(self) -> Literal["log", "report"]:
+        """Where to look."""
+        return "log" if self.json_path is None else "report"
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -103,10 +97,10 @@ class CommandOptions(ClientOptions):
     """Files that the program writes into `{workdir}`, as role: name, kept as evidence. Roles are report, requests,
     iterations and output."""
     metrics: dict[MetricName, Extraction] = Field(default_factory=dict)
-    """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
-    path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
-    does not know needs `unit`, `label` and `direction`, and `definition` says in a sentence what it is. Regular
-    expressions are those of RE2, without look-around and back-references."""
+    """Metric to where it stands: `regex` with one group (the last match counts) in the log, or `json`, a dotted
+    path, in the report. `scale` multiplies. A metric that sparkpub does not know needs `unit`, `label` and
+    `direction`, and `definition` says in a sentence what it is. Regular expressions are those of RE2, without look-
+    around and back-references."""
     measured_from: Pattern | None = None
     """Regular expression of the printed line with which the measurement begins: growing memory is a leak from there
     on. None: memory may grow as it likes."""
@@ -162,8 +156,8 @@ def command(case: RunCase, options: CommandOptions) -> Command:
 def parse(
     log: bytes, files: Mapping[str, bytes], options: CommandOptions | None
 ) -> Answer:
-    """What the tool's report says, and every metric declared; one that cannot be found makes the answer incomplete
-    unless it is optional."""
+    """What the tool's report says, and every metric declared; one that cannot be found makes the answer
+    incomplete."""
     if options is None:
         return no_answer("without its matrix nothing says what the command printed")
     tools = () if options.reads is None else (options.reads,)
@@ -173,7 +167,7 @@ def parse(
     for name, item in options.metrics.items():
         value = _value(log, files, item)
         metrics[name] = _metric(name, item, value)
-        if value is None and not item.optional:
+        if value is None:
             problems.append(f"{name} was not found in the {item.place}")
     if options.reads is None:
         said = replace(said, problems=(), complete=True)
@@ -186,21 +180,21 @@ def parse(
 
 
 def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | None:
-    content = {**files, "log": log}.get(item.place, b"")
     if item.json_path is not None:
-        return reading.number(at(reading.json_value(content), item.json_path))
+        return reading.number(
+            at(reading.json_value(files.get("report")), item.json_path)
+        )
     assert item.regex is not None
     pattern = patterns.compiled(item.regex)
-    found = reading.search(reading.lines(content), pattern, first=item.take == "first")
+    found = reading.search(reading.lines(log), pattern)
     return reading.number(found)
 
 
 def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
-    source: Literal["log", "report"] = "log" if item.place == "log" else "report"
     missing = "not found in what the command printed or wrote"
     if name in METRICS:
-        return reading.metric(name, value, source, scale=item.scale, reason=missing)
+        return reading.metric(name, value, item.place, scale=item.scale, reason=missing)
     own = item.model_dump(include={"unit", "label", "direction", "definition"})
     if value is None:
-        return MetricValue(value=None, reason=missing, source=source, **own)
-    return MetricValue(value=value * item.scale, source=source, **own)
+        return MetricValue(value=None, reason=missing, source=item.place, **own)
+    return MetricValue(value=value * item.scale, source=item.place, **own)

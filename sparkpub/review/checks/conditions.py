@@ -28,7 +28,7 @@ START_TEMPERATURE_CELSIUS = Threshold(
 )
 WAITED_PERCENT = Threshold(
     20.0,
-    "Share of the measured time in which some process waited for the disk, by the kernel's pressure stall "
+    "Share of the measured time in which some process waited for disk or memory, by the kernel's pressure stall "
     "information, from which something else was at work. In real runs it was 7 at most.",
 )
 TENANT_LOAD_PERCENT = Threshold(
@@ -261,6 +261,10 @@ CHECKS = (
                     Rule(
                         f"waited_for_disk <= {WAITED_PERCENT}",
                         "processes waited for the disk in {left:.0f} % of the measured time",
+                    ),
+                    Rule(
+                        f"waited_for_memory <= {WAITED_PERCENT}",
+                        "processes waited for memory in {left:.0f} % of the measured time",
                     ),
                     Rule(
                         f"busy_before < {TENANT_LOAD_PERCENT}",

@@ -32,11 +32,11 @@ LENGTH_TOLERANCE = Threshold(
 )
 LOOSE_TOLERANCE = Threshold(
     0.25,
-    "The same, and 64 tokens at least, of llama-benchy and of imported runs: prompts are cut from a text or get a chat "
-    "template, and answers are counted by chunks or encoded again, 12 % off at most in answers of random tokens.",
+    "The same, and 64 tokens at least, of prompts of llama-benchy and of imported runs: they are cut from a text, or "
+    "get a chat template. And of imported answers that are longer: encoded again, they were 12 % off at most.",
 )
 LENGTH_TOKENS, LOOSE_TOKENS = 2, 64
-"""Tokens that may be more or fewer whatever the length."""
+"""Tokens that may be more or fewer whatever the length; 64 of prompts."""
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
 _OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
@@ -147,7 +147,8 @@ def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float]]:
     if is_exact:
         yield "output_tokens", answer, 0, 0
     elif is_forced or (record.observed.output_tokens_mean or 0) > (answer or 0):
-        yield "output_tokens", answer, *off
+        share = LENGTH_TOLERANCE if is_known else LOOSE_TOLERANCE
+        yield "output_tokens", answer, share, LENGTH_TOKENS
 
 
 def _of_another_tokenizer(_view: View, stored: Stored) -> Iterator[str]:

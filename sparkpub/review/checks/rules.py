@@ -444,6 +444,8 @@ BOOKKEEPING = (
             ("weights_gib + known(kv_cache_gib, 0)", "allocated_peak_gib"),
             ("allocated_peak_gib", "reserved_peak_gib"),
             ("reserved_peak_gib", "device_used_peak_gib"),
+            ("device_used_before_gib", "device_used_loaded_gib"),
+            ("device_used_loaded_gib", "device_used_peak_gib"),
         )
     ),
     Rule("weights_gib == weight_bytes / GIB", share=f"{REPORT}", off=f"{MEMORY_GIB}"),

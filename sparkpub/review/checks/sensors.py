@@ -35,6 +35,7 @@ COLUMNS = (
     "mem_available_gib",
     "processes_pss_gib",
     "pressure_io_some_percent",
+    "pressure_memory_some_percent",
 )
 """The columns of a run's telemetry that checks read."""
 POWER_CAP = 0x4
@@ -126,6 +127,7 @@ def sensed(
         "hottest": over("gpu_temp_celsius", hot, np.max),
         "others": over("gpu_foreign_processes", samples.times > -np.inf, np.max),
         "waited_for_disk": over("pressure_io_some_percent", measured),
+        "waited_for_memory": over("pressure_memory_some_percent", measured),
         "busy_before": over(LOAD, samples.times < 0, np.median),
         "gap": gap,
         "gap_at": at,

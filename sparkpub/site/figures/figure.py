@@ -16,7 +16,7 @@ FOLDER = "charts"
 DRAWN = (
     *("model", "environment", "workload", "panel", "name", "group", "kind", "line"),
     *("column", "text", "colour", "label", "x", "end", "order", "value"),
-    *("low", "high", "least", "most", "verdict", "iteration", "counts"),
+    *("low", "high", "least", "most", "verdict", "iteration", "counts", "dy"),
     *("href", "tip"),
 )
 """What a row of a chart may have: what a shape draws, and behind the keys of its cell, by which readers filter."""

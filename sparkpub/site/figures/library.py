@@ -11,13 +11,13 @@ comparison, effect-per-machine, pareto-front, capacity, memory-bandwidth, covera
 Figures of models and of the whole site are asked for by their pages.
 """
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from typing import NamedTuple
 
+from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
 from sparkpub.review import sweeps
@@ -131,7 +131,7 @@ class Library:
             if len(offer.needs(whole))
         }
 
-    def place(self, name: str, campaign: str | None = None, **part: str) -> str:
+    def place(self, name: str, campaign: str, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
 
         Raises SiteError naming what there is where the figure, the campaign or the part does not exist.
@@ -165,16 +165,16 @@ class Library:
         if self._drawings is not None:
             self._drawings.want(key, chart)
 
-    def picture(self, name: str, campaign: str | None = None, **part: str) -> str:
+    def picture(self, name: str, campaign: str, **part: str) -> str:
         """Note that a figure is wanted as PNG too, and return its placeholder."""
         self.pictures.add(self._asked(name, campaign, part)[0])
         return self.place(name, campaign, **part)
 
-    def named(self, name: str, campaign: str | None = None, **part: str) -> str:
+    def named(self, name: str, campaign: str, **part: str) -> str:
         """The placeholder of a figure that there is, which is not made for that."""
         return placeholder(self._asked(name, campaign, part)[0])
 
-    def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
+    def figure(self, name: str, campaign: str, **part: str) -> Figure:
         """A figure by name, with its title and the findings that touch it."""
         key, cut, offer = self._asked(name, campaign, part)
         if key in self.wanted:
@@ -184,21 +184,13 @@ class Library:
         return replace(offer.make(cut), key=key, title=title, flags=flags)
 
     def _asked(
-        self, name: str, campaign: str | None, part: Mapping[str, str]
+        self, name: str, campaign: str, part: Mapping[str, str]
     ) -> tuple[str, StudiedCampaign, Offer]:
         """The key of a figure, the part of the campaign that it is of, and its offer."""
-        if campaign is None:
-            if not self.publication.campaigns:
-                raise SiteError(
-                    "there is no campaign to draw", remedy="collect or import one"
-                )
-            campaign = self.publication.campaigns[0].name
         cut, offers = self.campaign(campaign, **part), self._offers(campaign)
         if name not in offers:
-            near = difflib.get_close_matches(name, offers, n=1)
-            known = ", ".join(self.makers(campaign))
-            hint = f"did you mean {near[0]}?" if near else f"there are {known}"
-            raise SiteError(f"no figure {name!r} for campaign {campaign}", remedy=hint)
+            what = f"no figure {name!r} for campaign {campaign}"
+            raise SiteError(what, remedy=suggestion(name, sorted(offers)))
         key = "-".join([campaign, name, *part.values()])
         if not len(offers[name].needs(cut)):
             raise SiteError(

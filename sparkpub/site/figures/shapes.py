@@ -180,8 +180,10 @@ def lines(
     narrow: bool = False,
 ) -> Spec:
     """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
-    `ticks`; a dashed line marks the knee."""
+    `ticks`; a dashed line marks the knee. Rows of the kind `end` name their lines, where there is room for that."""
     is_ordered = any("order" in row for row in rows)
+    ends = [] if narrow else [row["label"] for row in rows if row["kind"] == "end"]
+    legend = "" if ends else legend
     x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
     if ticks:
         x = _ticked(x, ticks)
@@ -200,10 +202,16 @@ def lines(
     layers = [joined, *_marked(base, groups, legend)]
     if knee is not None:
         layers += _knee(knee)
+    if ends:
+        name = _of("end", base).mark_text(
+            align="left", baseline="middle", dx=9, dy={"expr": "datum.dy"}
+        )
+        layers.append(name.encode(text=alt.Text("label:N")))
     panels = _panels_of(rows)
     if not panels:
         return one(layers, narrow, HEIGHT)
-    width = (NARROW if narrow else WIDE) - AXIS - 10
+    right = round(max(map(len, ends), default=0) * LETTER)
+    width = (NARROW if narrow else WIDE) - AXIS - max(right, 10)
     view = {**_layered(layers, LINES_HEIGHT), "width": width}
     return _faceted(view, panels, narrow, ["y"])
 
@@ -392,7 +400,7 @@ def points_of(marks: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Ch
 def _marked(base: "alt.Chart", groups: Sequence[str], legend: str) -> list["alt.Chart"]:
     """Runs as points, with a `label` above to the right of one that has it, whose ground parts it from what it covers.
     Behind them what the axes have to show at least, which nobody sees."""
-    named = base.transform_filter("isValid(datum.label)")
+    named = base.transform_filter("isValid(datum.label) && datum.kind !== 'end'")
     named = named.encode(text=alt.Text("label:N"))
     shown: Spec = {
         "align": "left",

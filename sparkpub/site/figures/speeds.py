@@ -21,7 +21,7 @@ from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
 from sparkpub.review.sweeps import LOAD
 from sparkpub.site.figures import said, shapes
-from sparkpub.site.figures.campaign import MOST_LINES, drawn_of
+from sparkpub.site.figures.campaign import MOST_LINES, drawn_of, named_at_ends
 from sparkpub.site.figures.figure import Figure, Value, chart, table_of
 from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.study import KEYS, StudiedCampaign, column, records
@@ -167,7 +167,7 @@ def context_of_model(
         says=said.context(points[points["line"] == groups[0]]),
         chart=chart(
             shapes.lines,
-            pd.concat([means, means.assign(kind="run")]),
+            named_at_ends(pd.concat([means, means.assign(kind="run")])),
             across="Tokens before the answer",
             up="",
             groups=several,
@@ -270,7 +270,7 @@ def _users_figure(rows: pd.DataFrame, legend: str, sample: str, **words: Any) ->
     points = shown.drop(columns="label").assign(kind="run", counts=shown["front"])
     drawn = chart(
         shapes.lines,
-        pd.concat([shown, points]),
+        named_at_ends(pd.concat([shown, points])),
         across="Speed for each user (tok/s)",
         up="All users (tok/s)",
         groups=called if len(called) > 1 else (),

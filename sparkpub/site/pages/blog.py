@@ -11,12 +11,10 @@ from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import POSTS, Page
 from sparkpub.site.pages import templating
-from sparkpub.site.pages.templating import markdown_text
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import dates
 
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
-_HEADING = re.compile(r"^# |^=+\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -114,16 +112,8 @@ def with_series(
             campaigns=campaigns_behind(post, publication),
         )
         page = written[post.uri]
-        text = f"{_headed(post, page.text)}\n\n{end}"
+        text = f"{page.text.rstrip()}\n\n{end}"
         yield post.uri, replace(page, meta={**page.meta, "image": post.card}, text=text)
-
-
-def _headed(post: Post, text: str) -> str:
-    """The text with a heading: to a post without one the theme gives its title, which it takes for Markdown."""
-    body = text.rstrip()
-    if _HEADING.search(body):
-        return body
-    return f"# {markdown_text(post.title)}\n\n{body}"
 
 
 def campaigns_behind(post: Post, publication: Publication) -> Sequence[CampaignData]:

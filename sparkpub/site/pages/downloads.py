@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 
 from sparkpub.review import told
-from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables import cells, comparisons, runs
 from sparkpub.review.tables.column import Columns
 from sparkpub.site.content import File
 from sparkpub.site.pages import badge, templating
 from sparkpub.site.publication import Publication
 
-PARQUET = "data/runs.parquet"
 TABLES: Mapping[str, Columns] = {
     "runs": runs.COLUMNS,
     "cells": cells.COLUMNS,
@@ -46,10 +44,3 @@ def contents(
     )
     files[badge.ADDRESS] = badge.of_site(publication)
     return {"data/index.md": page, **files}
-
-
-def pandas_line(publication: Publication, campaign: CampaignData) -> str:
-    """Python that loads the rows of a campaign from the site; from its folder where its address is not known."""
-    url = publication.options.url
-    wanted = f'filters=[("campaign", "==", "{campaign.name}")]'
-    return f'pd.read_parquet("{url}{PARQUET}", {wanted})'

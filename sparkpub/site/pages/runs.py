@@ -26,7 +26,7 @@ from sparkpub.site.publication import (
     one_of_each_check,
 )
 
-LOG_LINES, LOG_CHARACTERS = 200, 3_400
+LOG_CHARACTERS = 3_400
 TITLE = "sp-run-title"
 """Of the shell, in whose place each run has its own: no other text of a page is like it."""
 _BODY = "run"
@@ -106,7 +106,6 @@ def _last_lines(log: Path) -> list[tuple[int, str]]:
     lines, shown = text.splitlines(), text[-LOG_CHARACTERS:].splitlines()
     if len(text) > LOG_CHARACTERS:
         del shown[0]
-    shown = shown[-LOG_LINES:]
     return list(enumerate(shown, len(lines) - len(shown) + 1))
 
 

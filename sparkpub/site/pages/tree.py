@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import partial
 
 from sparkpub.site.content import File, Page, SearchAnswer
+from sparkpub.site.figures import speeds
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     campaign_page,
-    downloads,
     findings,
     found_by,
     front_page,
@@ -55,9 +55,7 @@ def pages(
 
     explorer = programs.explorer(publication, library, runs)
     yield "runs/index.md", page("runs", explorer=explorer)
-    compared = publication.results.comparison_rows
-    compare = page("compare", figures=measure_page.FIGURES, comparisons=compared)
-    yield "compare/index.md", compare
+    yield "compare/index.md", page("compare", figures=measure_page.FIGURES)
 
     judged = findings.judged(publication)
     yield (
@@ -103,7 +101,6 @@ def _campaigns(
         made = page(
             "campaign",
             lead=lead,
-            pandas=downloads.pandas_line(publication, campaign),
         )
         seen = {"image": preview_pictures.card(campaign)}
         words = found_by.of_campaign(publication, campaign)
@@ -120,9 +117,9 @@ def _models(
     yield "models/index.md", page("models", models=entries)
     for model in models:
         figures = (
-            model_page.figure(publication, model),
+            model_page.curve(publication, model, speeds.users_of_model),
             model_page.versions_figure(publication, model),
-            model_page.context_figure(publication, model),
+            model_page.curve(publication, model, speeds.context_of_model),
         )
         places = ["" if figure is None else library.add(figure) for figure in figures]
         found = model_page.context(publication, model, *places)

@@ -1,5 +1,6 @@
 """The books of a fleet, without a cluster: who gets which run, and which deliveries are kept."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,17 @@ def test_as_many_runs_as_were_asked_for_are_given_to_all_machines_together(
     assert ledger.outcome(None).limited
 
 
+def test_what_arrives_damaged_is_not_written_and_sent_again(tmp_path: Path) -> None:
+    ledger = a_ledger(tmp_path, [])
+    leased(ledger, ONE)
+    whole = a_delivery(ledger, ONE, tmp_path)
+    damaged = replace(whole, files=dict.fromkeys(whole.files, b"rate 6\n"))
+    assert str(ledger.receive(ONE, damaged)).endswith("arrived damaged")
+    assert list(folder(tmp_path).iterdir()) == []
+    assert ledger.receive(ONE, whole) is None
+    assert len(known_records(folder(tmp_path))) == 1
+
+
 def test_the_books_answer_machines_and_the_operators_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,9 +198,12 @@ def test_the_books_answer_machines_and_the_operators_command(
     matrix = a_matrix()
     choice = Choice(tmp_path, commit=False)
     ledger = Ledger(matrix.document(), choice, for_git())
-    assert ledger.begin() == []
+    assert "runs as another user" in ledger.begin(os.geteuid() + 1)[0]
+    assert ledger.begin(os.geteuid()) == []
     again = Ledger(matrix.document(), choice, for_git())
-    assert again.begin()[0].startswith("another collector writes to this campaign")
+    assert again.begin(os.geteuid())[0].startswith(
+        "another collector writes to this campaign"
+    )
     assert ledger.join(ONE, "first") is None
     assert str(ledger.join(ONE, "twin")).startswith("node twin is the same machine")
     assert isinstance(ledger.next(ONE), Job)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from sparkpub.review.setup import setup_of
 from sparkpub.site import manual
 from sparkpub.tools.language import read_mappings
 from tests.collect.imports.importing import records_in
+from tests.review.checks.planted import IMPORTS
 
 GUIDE = Path(manual.__file__).parent
 
@@ -561,6 +563,10 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
         ),
         # No first token comes within a millisecond.
         ({"mean_ttft": 0.8}, {'  ttft_mean_ms: {at: "mean_ttft", unit: s}'}),
+        (
+            {"latency_change_percent": -20, "e2e_latency_s": 2.0},
+            {'  request_latency_mean_ms: {at: "e2e_latency_s", unit: s}'},
+        ),
         # But for a unit that stands beside it, as in aiperf's profile_export.jsonl.
         (
             {"metrics": {"time_to_first_token": {"value": 5.2, "unit": "ms"}}},
@@ -575,6 +581,20 @@ def test_a_preview_says_what_the_names_of_columns_mean(
     file.write_text(json.dumps({"model": "m", "tok/s": 5, **columns}))
     outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
     assert lines <= set(outcome.lines())
+
+
+def test_a_preview_is_a_mapping_where_a_known_tools_results_lie_beside(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps({"model": "m", "tok/s": 5}))
+    shutil.copy(IMPORTS / "llama-bench" / "warmup-r5.json", folder)
+    given = Given("c", environment="native")
+    outcome = import_results(None, folder, tmp_path / "data", given, preview=True)
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text("\n".join(outcome.lines()))
+    assert len(read_mappings(mapping)) == 1
 
 
 def owners(model: str, backend: str, quant: str, *points: Any) -> dict[str, Any]:

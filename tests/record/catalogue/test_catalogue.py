@@ -1,7 +1,6 @@
 """The shipped facts against arithmetic on the architectures, and damaged files."""
 
 import pytest
-from pydantic import ValidationError
 
 from sparkpub.record import catalogue
 from sparkpub.record.errors import CatalogueError
@@ -129,22 +128,3 @@ def test_every_fact_has_a_public_source() -> None:
 def test_an_unknown_entry_names_those_there_are() -> None:
     with pytest.raises(CatalogueError, match="dgx-spark, h200"):
         catalogue.facts("machines", "gb300")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "sources: {}\nentries: {m: {layers: {value: 1, source: nowhere}}}",
-            "m.layers: unknown source 'nowhere'",
-        ),
-        ("sources: {}\nentries: {m: {layers: {value: 1}}}", "entries.m.layers.source"),
-        (
-            "sources: {}\nentries: {m: {layers: {value: 1, source: a, guess: b}}}",
-            "entries.m.layers.guess",
-        ),
-    ],
-)
-def test_a_fact_without_its_source_is_refused(text: str, message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        catalogue.parse(text)

@@ -38,7 +38,7 @@ def test_each_build_is_shown_where_it_is_fastest_and_what_is_not_known_is_told(
     ]
     publication = publish(dataset_of(*records), SiteOptions(tmp_path))
     library = Library(publication)
-    figure = library.figure("memory-bandwidth")
+    figure = library.figure("memory-bandwidth", "c")
     shares = [
         row["tip"]["Of the bandwidth"] for row in figure.chart.rows if "tip" in row
     ]

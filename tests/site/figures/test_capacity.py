@@ -54,7 +54,7 @@ def capacity_of(builds: dict[str, tuple[float, ...]], sources: Path) -> Figure:
     ]
     publication = publish(dataset_of(*records), SiteOptions(sources))
     library = Library(publication)
-    return library.figure("capacity")
+    return library.figure("capacity", "c")
 
 
 def test_the_best_build_comes_first_with_what_it_bears_within_each_limit(

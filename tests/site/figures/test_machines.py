@@ -42,7 +42,7 @@ def is_asked(library: Library, campaign: CampaignData) -> bool:
 
 def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:
     measured = {"abcdefgh": drawn(100, 5, 1), "12345678": drawn(140, 5, 2)}
-    figure = a_library(options, a_fleet(measured)).figure(NAME)
+    figure = a_library(options, a_fleet(measured)).figure(NAME, "c")
     labels = [row["name"] for row in figure.chart.rows]
     assert labels == ["DGX Spark abcdef", "DGX Spark 123456", "all together"]
     first, second, together = figure.chart.rows
@@ -71,20 +71,20 @@ def test_runs_are_held_against_the_mean_that_the_drawing_takes(
         for name, values in (("abcdefgh", steady), ("12345678", wavering))
     }
     library = a_library(options, a_fleet(measured))
-    cells = library.figure("output-throughput").table
+    cells = library.figure("output-throughput", "c").table
     assert [row[1] for row in cells.rows] == ["8 on 2 machines (4, 4)"] * 2
-    figure = library.figure("output-throughput-relative")
+    figure = library.figure("output-throughput-relative", "c")
     assert [row[3] for row in figure.table.rows] == [f"0.00{SPACE}%"] * 2
 
 
 def test_machines_may_disagree_or_leave_it_open(options: SiteOptions) -> None:
     """What is open has the farther end of its interval for a bound."""
     apart = {"a": drawn(100, 5, 1), "b": drawn(140, -5, 2)}
-    assert a_library(options, a_fleet(apart)).figure(NAME).says == (
+    assert a_library(options, a_fleet(apart)).figure(NAME, "c").says == (
         "1 comparison over 2 machines: 1 not replicated."
     )
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 3.5, 2)}
-    figure = a_library(options, a_fleet(measured)).figure(NAME)
+    figure = a_library(options, a_fleet(measured)).figure(NAME, "c")
     together = figure.chart.rows[-1]
     most = math.ceil(10 * together["high"]) / 10
     assert figure.says == (
@@ -108,15 +108,3 @@ def test_a_campaign_on_one_machine_has_no_such_figure(options: SiteOptions) -> N
     (campaign,) = library.publication.campaigns
     assert NAME not in library.makers(campaign.name)
     assert not is_asked(library, campaign)
-
-
-def test_coverage_counts_the_runs_of_every_machine(options: SiteOptions) -> None:
-    """Two environments, 8 rounds, 2 machines: 32 planned runs, none of which repeats another."""
-    measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
-    figure = a_library(options, a_fleet(measured)).figure("coverage")
-    assert figure.says == "All 32 runs done."
-    assert [row[1:3] for row in figure.table.rows] == [["16", "16"]] * 2
-    assert [row["text"] for row in figure.chart.rows] == ["16"] * 2
-    for *_, links in figure.table.rows:
-        assert isinstance(links, list)
-        assert len({link.href for link in links}) == 16

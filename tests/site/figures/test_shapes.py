@@ -61,8 +61,14 @@ SAMPLES: list[Row] = [
     *({"panel": "CPU", "x": float(x), "value": 10.0 * x} for x in range(9)),
     {"kind": "phase", "panel": "CPU", "name": "loading", "x": 0.0, "end": 3.0},
 ]
-PANELS: list[Row] = [
-    {**row, "panel": panel} for panel in ("Speed", "Wait") for row in LINES
+NAMED: list[Row] = [
+    {**row, "panel": panel}
+    for panel in ("Speed", "Wait")
+    for row in (
+        *LINES,
+        {"kind": "end", "group": "Docker", "label": "Docker, CUDA graphs"}
+        | {"x": 16.0, "value": 40.0, "dy": 0.0},
+    )
 ]
 TICKS = {"ticks": (2, 4, 8, 16), "knee": 4.0}
 CHARTS: dict[str, Chart] = {
@@ -74,9 +80,7 @@ CHARTS: dict[str, Chart] = {
     "lines": Chart(
         partial(shapes.lines, across="Users", up="tok/s", groups=GROUPS, **TICKS), LINES
     ),
-    "panels": Chart(
-        partial(shapes.lines, across="Users", up="", groups=GROUPS), PANELS
-    ),
+    "named": Chart(partial(shapes.lines, across="Users", up="", groups=GROUPS), NAMED),
     "points": Chart(partial(shapes.points, across="GB", up="tok/s", log=True), POINTS),
     "grid": Chart(partial(shapes.grid, across="Within", shades=(0.1, 0.4)), CELLS),
     "heat": Chart(

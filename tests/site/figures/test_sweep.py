@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import load as load_folder
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions, placeholder
@@ -54,7 +53,7 @@ BENT = {1: 100, 2: 200, 4: 400, 8: 440}
 def test_the_sentence_names_the_shape_and_the_knee(
     runs: Runs, says: str, options: SiteOptions
 ) -> None:
-    figure = a_library(runs, options).figure("output-throughput-sweep")
+    figure = a_library(runs, options).figure("output-throughput-sweep", "c")
     words = figure.says.replace("\N{NO-BREAK SPACE}", " ")
     assert words == f"Output throughput {says}"
     knee = figure.chart.shape.keywords["knee"]
@@ -67,7 +66,7 @@ def test_a_figure_of_a_sweep_has_every_run_and_its_cells(options: SiteOptions) -
         ("m", "native", "c1"): [{THROUGHPUT: 90.0}, {THROUGHPUT: 110.0}],
         ("m", "native", "c2"): [{THROUGHPUT: 250.0}],
     }
-    figure = a_library(runs, options).figure("output-throughput-sweep")
+    figure = a_library(runs, options).figure("output-throughput-sweep", "c")
     assert figure.table.head[:4] == ("Line", "Concurrency", "n", "Mean (tok/s)")
     rows = [row[1:4] for row in figure.table.rows]
     assert rows == [["1", "2", "100.00"], ["2", "1", "250.00"]]
@@ -81,7 +80,7 @@ def test_more_lines_than_colours_are_in_the_table_alone(options: SiteOptions) ->
     for number in range(8):
         values = {1: 100.0 + number, 2: 200.0 + number}
         runs = {**runs, **throughput(values, f"m{number}")}
-    figure = a_library(runs, options).figure("output-throughput-sweep")
+    figure = a_library(runs, options).figure("output-throughput-sweep", "c")
     assert "6 of 8 lines are drawn" in figure.sample
     assert len(figure.table.rows) == 16
     drawn = {row["group"] for row in figure.chart.rows}
@@ -102,7 +101,7 @@ def test_a_user_gets_the_tokens_of_a_request_by_its_latency(
     """Of 100 tok/s one user gets all, two get 200 / 2 = 100 each, four get 220 / 4 = 55. The time per token, which
     leaves out the wait for the first one, plays no part."""
     runs = both({1: (100, 5), 2: (200, 10), 4: (220, 20)})
-    figure = a_library(runs, options).figure("pareto-front")
+    figure = a_library(runs, options).figure("pareto-front", "c")
     points = [row for row in figure.chart.rows if row["kind"] == "run"]
     assert [row["x"] for row in points] == [100, 100, 55]
     assert figure.says == (
@@ -123,7 +122,7 @@ def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
         **both({1: (100, 5), 2: (180, 10), 4: (170, 20)}),
         **both({1: (10, 50), 2: (18, 60)}, "n"),
     }
-    figure = a_library(runs, options).figure("pareto-front")
+    figure = a_library(runs, options).figure("pareto-front", "c")
     beaten = [
         (row["model"], row["order"])
         for row in figure.chart.rows
@@ -181,13 +180,6 @@ def test_two_environments_are_a_comparison_and_come_first(
     assert shown == ["c-output-throughput-relative", "c-comparison"]
 
 
-@pytest.mark.parametrize("name", ["output-throughput-sweep", "pareto-front"])
-def test_a_single_load_is_refused_in_one_line(name: str, options: SiteOptions) -> None:
-    library = a_library(both({1: (100, 5), 2: (200, 10)}), options)
-    with pytest.raises(SiteError, match=f"figure c-{name}-c1: this part"):
-        library.figure(name, "c", workload="c1")
-
-
 def test_a_line_has_one_colour_whatever_the_metric(options: SiteOptions) -> None:
     """`m` ends best in throughput and worst in time; it is the first line of both charts."""
     loads = (1, 2, 4)
@@ -195,5 +187,5 @@ def test_a_line_has_one_colour_whatever_the_metric(options: SiteOptions) -> None
     runs = {**runs, **both({load: (5.0 * load, 4.0 * load) for load in loads}, "n")}
     library = a_library(runs, options)
     for name in ("output-throughput-sweep", "tpot-p50-sweep"):
-        figure = library.figure(name)
+        figure = library.figure(name, "c")
         assert figure.chart.shape.keywords["groups"] == ["m", "n"]

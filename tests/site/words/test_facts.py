@@ -1,4 +1,4 @@
-"""facts.yaml: sourced figures, and mistakes with file and line."""
+"""facts.yaml: sourced figures."""
 
 from pathlib import Path
 
@@ -63,27 +63,3 @@ def test_a_figure_stands_in_the_words_of_its_source(
         return
     with pytest.raises(ClaimError, match=words):
         facts.read(path)
-
-
-@pytest.mark.parametrize(
-    ("replace", "by", "line", "words"),
-    [
-        (
-            "  source: {document: part 3, section: The Evidence}\n",
-            "",
-            1,
-            "source is missing",
-        ),
-        ("value: 119.64", "value: .nan", 3, ".nan is not a number here"),
-    ],
-)
-def test_a_mistake_is_named_with_its_line(
-    tmp_path: Path, replace: str, by: str, line: int, words: str
-) -> None:
-    path = written(tmp_path, GOOD.replace(replace, by))
-    with pytest.raises(ClaimError) as caught:
-        facts.read(path)
-    assert any(
-        f"{path}:{line};" in problem and words in problem
-        for problem in caught.value.lines()
-    )
