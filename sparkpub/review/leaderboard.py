@@ -27,7 +27,6 @@ from sparkpub.review.tables.capacities import (
     in_order,
     is_placed,
 )
-from sparkpub.review.tables.over import REPEAT_PERCENT
 
 LONG = 4096
 """Tokens before an answer from which on a prompt is long."""
@@ -130,18 +129,6 @@ class Board:
         if self.use.key in ("some", "many"):
             return flow_name(self.load).capitalize()
         return self.use.label
-
-    def near(self, row: RankedModel) -> list[RankedModel]:
-        """The models whose best figure is within `REPEAT_PERCENT` of a model's, itself included: as far as a campaign
-        may be from its own repeat, so that their order is none of the models."""
-        factor = 1 + REPEAT_PERCENT / 100
-        mine = row.best.share
-        return [
-            other
-            for other in self.rows
-            if mine / factor <= other.best.share <= mine * factor
-            and other.best.is_placed == row.best.is_placed
-        ]
 
     @property
     def widths(self) -> list[int | None]:

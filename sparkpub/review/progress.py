@@ -65,11 +65,6 @@ class VersionLine:
         return ", ".join(filter(None, [said, "another machine" if is_another else ""]))
 
     @property
-    def is_of_versions(self) -> bool:
-        """Whether the first and the last point are of different versions of the engine."""
-        return self.first.engine != self.last.engine
-
-    @property
     def total(self) -> Estimate:
         """The change from the first point to the last in percent; its error is NaN where one of them has none."""
         before, after = self.points[0].mean, self.points[-1].mean

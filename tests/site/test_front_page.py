@@ -15,7 +15,13 @@ from sparkpub.review.claims.claim import Claim
 from sparkpub.review.results import Results
 from sparkpub.site import sentences
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.pages import answers, campaign_page, front_page, templating
+from sparkpub.site.pages import (
+    answers,
+    campaign_page,
+    findings,
+    front_page,
+    templating,
+)
 from sparkpub.site.pages.answers import Card
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.publication import Publication
@@ -130,7 +136,6 @@ def test_no_small_model_leads_where_a_large_one_was_measured() -> None:
     assert [bar.share for bar in found.bars] == [1, 0.5]
     assert found.scope.startswith("DGX Spark, from 20B up, tokens a second (vLLM")
     assert "512 in, 128 out" in found.text
-    assert "Below 20B: up to 116." in found.text
     alone = card("one user", *small)
     assert bars(alone) == [("A-1B", "BF16", "116")]
     assert "20B" not in alone.scope + alone.text
@@ -171,7 +176,6 @@ def test_context_is_told_at_the_lengths_that_were_measured() -> None:
         ["first token", "0.50 s", "2.3 s"],
     ]
     assert found.text == "At 8k it generates at 80 % of the speed at 1k."
-    assert found.href == "models/a-30b/"  # two lengths make no chart to lead to
 
 
 def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:
@@ -251,8 +255,7 @@ def test_what_is_not_measured_is_a_card_with_the_command_that_would() -> None:
     assert all(command.startswith("sparkpub ") for command in missing.values())
     # Without any model only what holds for every site.
     demo = published(*runs_of("none", [5.0], metric="matmul_gflop_s"))
-    questions = [item.question for item in answers.cards(demo)]
-    assert questions == ["Is mine as fast?", "Can I trust it?"]
+    assert [item.question for item in answers.cards(demo)] == ["Is mine as fast?"]
 
 
 def test_a_difference_of_some_of_the_runs_names_the_mean_that_it_is_of() -> None:
@@ -324,11 +327,10 @@ def test_what_can_be_judged_is_said() -> None:
     unknown = Finding(
         "identity", "warning", "c", None, None, "Nothing.", {"runs": runs}
     )
-    said = text(page(published(*records, findings=[unknown])))
-    assert (
+    assert findings.judged(published(*records, findings=[unknown])) == (
         "2 of 2 runs do not show which model ran. 2 of 2 figures are from a single run. "
         "Everything ranked on DGX Spark is from one owner, Ann."
-    ) in said
+    )
 
 
 def test_models_whose_prompts_another_tokenizer_cut_are_compared_by_text() -> None:

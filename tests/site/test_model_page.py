@@ -197,7 +197,7 @@ def test_a_long_context_slows_the_answer_and_delays_its_first_token() -> None:
         )
     publication = published(*runs)
     (model_,) = model_page.models(publication)
-    figure = model_page.context_figure(publication, model_)
+    figure = model_page.curve(publication, model_, speeds.context_of_model)
     assert figure is not None
     assert figure.says.replace(SPACE, " ") == (
         "One user gets 50.0 tok/s after 512 tokens, the first in 0.30 s, "

@@ -18,9 +18,8 @@ from sparkpub.review.names import environment_name, flow_name, lengths_name
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.over import REPEAT_PERCENT
-from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.figures.speeds import before, decode, first_token, shows_context
-from sparkpub.site.pages import campaign_page, findings, memory, model_links
+from sparkpub.site.pages import campaign_page, memory, model_links
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
     board_anchor,
@@ -91,7 +90,7 @@ def cards(publication: Publication) -> list[Card]:
     """Every question in the order in which readers ask. Without a ranked model only what holds for any site."""
     boards = home_boards(publication)
     if not boards:
-        return [_mine(), _trust(publication)]
+        return [_mine()]
     one = boards.get("one")
     return [
         _fastest(one),
@@ -104,7 +103,6 @@ def cards(publication: Publication) -> list[Card]:
         _containers(publication),
         _mine(),
         _engines(one),
-        _trust(publication),
     ]
 
 
@@ -131,16 +129,7 @@ def _fastest(board: Board | None) -> Card:
     question = "Which model is fastest for one user?"
     if board is None or board.metric.name != GENERATION:
         return _missing(question, "This command measures one user first:")
-    leading = _leading(board)
-    behind = [row for row in board.rows if row not in leading]
     text = f"{lengths_name(board.load)}; differences under {REPEAT_PERCENT:g} % may be noise."
-    if (
-        _is_large(leading[0])
-        and behind
-        and behind[0].best.share > leading[0].best.share
-    ):
-        most = figure_text(behind[0].best.value, board.metric)
-        text += f" Below {LARGE}B: up to {most}."
     models = counted(len(board.rows), "model")
     return _ranking(board, question, text, f"All {models}")
 
@@ -230,19 +219,20 @@ def _capacity(board: Board | None) -> Card:
     held = [entry for entry in leading if entry.capacity.rate][: MOST - 1]
     failed = [entry for entry in leading if not entry.capacity.rate]
     table = [["requests", "per s", "at once", "tok/s each"]]
-    for entry in held or leading[: MOST - 1]:
+    for entry in held:
         found = entry.capacity
         speed = entry.speed
-        rate = f"{found.rate:g}" if found.rate else found.text
         numbers = rounded(found.in_flight, 2), rounded(found.user_tok_s, 2)
-        table.append([f"{speed.model.name} {_recipe(speed)}".strip(), rate, *numbers])
+        name = f"{speed.model.name} {_recipe(speed)}".strip()
+        table.append([name, f"{found.rate:g}", *numbers])
     text = f"With {LIMITS}."
-    if held and failed:
+    if failed:
         lowest = failed[0].capacity.rates[0]
         text += f" {counted(len(failed), 'model')} cannot take {lowest:g}."
     scope = f"{board.machine}, {size}{lengths_name(board.load)}, arriving at random"
     href = f"{ADDRESS}#{board_anchor(board)}"
-    return Card(question, text, href, "Capacity", scope, table=table)
+    rows = table if held else ()
+    return Card(question, text, href, "Capacity", scope, table=rows)
 
 
 # -- context and formats -----------------------------------------------------------------------------------
@@ -271,8 +261,6 @@ def _context(publication: Publication, board: Board | None) -> Card:
     model = first.model
     scope = f"{first.machine}, one user, {model.name} {_recipe(first)}"
     page = model_links.page(model)
-    if len(found) >= FEWEST:  # of fewer there is no chart
-        page += f"#context-of-{model.slug}"
     return Card(question, text, page, "By model", scope, table=table)
 
 
@@ -443,26 +431,19 @@ def _containers(publication: Publication) -> Card:
         rows = publication.results.comparisons_of(campaign.name, metric.name)
         if rows and kinds == {"native", "Docker"} and not publication.shared(campaign):
             cost = campaign_page.effect(publication, campaign, metric)
-            at_home = mine[0].machine == home
-            found.append((cost is None, not at_home, mine[0], campaign.name, cost))
-    found.sort(key=lambda item: item[:2])
+            if cost is not None:
+                found.append((mine[0], campaign.name, cost))
     if not found:
         how = "A matrix with environments of both kinds does:"
         return _missing(question, how, "sparkpub collect MATRIX", "guide/spark/")
-    _, is_away, speed, name, cost = found[0]
+    speed, name, cost = min(found, key=lambda item: item[0].machine != home)
     where = f"{speed.setup.engine or 'Engine not stated'} on {speed.machine}"
-    href, text = f"campaigns/{name}/", ""
-    if is_away:
-        text = f"On {home}: not known"
-        measured = [item for item in found if not item[1]]
-        text += "; it was measured in separate blocks of time." if measured else "."
-    if cost is None:
-        return Card(question, text, href, "Evidence", where, large="not known")
+    text = "" if speed.machine == home else f" On {home}: not known."
     machines = f", {cost.machines} machines" if cost.machines > 1 else ""
     return Card(
         question,
-        f"{cost.words}. {text}".strip(),
-        href,
+        f"{cost.words}.{text}",
+        f"campaigns/{name}/",
         "Evidence",
         scope=f"{where}{machines}: change of output throughput, 95 % interval",
         large=between(cost.low, cost.high, 1, signed=True),
@@ -506,13 +487,4 @@ def _mine() -> Card:
         "measure/",
         "Measure yours",
         command=QUICK,
-    )
-
-
-def _trust(publication: Publication) -> Card:
-    return Card(
-        "Can I trust it?",
-        findings.judged(publication),
-        "review/",
-        "What was checked",
     )

@@ -247,15 +247,10 @@ def is_home(publication: Publication, campaign: CampaignData) -> bool:
 
 
 def extent(publication: Publication, campaign: CampaignData) -> str:
-    """How much was measured: `24 models in 38 builds`, or `4 models in 2 environments` where a key is a model."""
-    keys, environments, _ = campaign.axes
+    """How much was measured: `24 models in 38 builds`, each a model in an environment."""
     models = {publication.names.entity(record).key for record in campaign.records}
-    number = len(models) or len(keys)
     builds = {(record.model, record.environment) for record in campaign.records}
-    kinds = counted(len(builds), "build")
-    if number == len(keys):
-        kinds = counted(len(environments), "environment")
-    return f"{counted(number, 'model')} in {kinds}"
+    return f"{counted(len(models), 'model')} in {counted(len(builds), 'build')}"
 
 
 def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
@@ -351,8 +346,7 @@ def effect(
     ends = [end for interval in intervals for end in interval or ()]
     words = "Differs between models"
     if "undecided" in verdicts:
-        few = together is None and any(map(sentences.is_of_few, rows))
-        words = "Too few independent runs" if few else "No clear effect"
+        words = "No clear effect"
     elif len(verdicts) == 1:
         margin = f"{rows[0].equivalence_margin_percent:g}{SPACE}%"
         equal = f"Equal within {margin}"

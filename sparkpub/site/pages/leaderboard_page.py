@@ -7,14 +7,11 @@ from math import inf
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record
 from sparkpub.record.text import (
     SPACE,
     counted,
-    extent,
     listed,
     rounded,
-    with_unit,
 )
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import (
@@ -34,7 +31,6 @@ from sparkpub.site.publication import Publication
 ADDRESS = "leaderboard/"
 SHADES = 5
 """Steps of the colour that says how near to the best a figure is."""
-MOST_NAMES = 3
 SIZES = {4: "up to 4B", 16: "4B to 16B", 48: "16B to 48B", inf: "over 48B"}
 """Ends of the ranges of model sizes in 10**9 parameters."""
 UNKNOWN = "size not stated"
@@ -87,7 +83,7 @@ def cell(
             speed.weights if len(columns_of(board)[bits]) > 1 else "",
             (engine or "engine not stated") if len(engines) > 1 else "",
             "speculative" if speed.is_speculative else "",
-            served([capacity]) if capacity is not None and capacity.rate else "",
+            served(capacity) if capacity is not None and capacity.rate else "",
             speed.owner if len(owners) == 1 else "",
             agreement(entry.agreeing, board.metric),
         ]
@@ -124,23 +120,18 @@ def size_name(row: RankedModel) -> str:
     return UNKNOWN if size is None else next(SIZES[end] for end in SIZES if size <= end)
 
 
-def entry_text(entry: RankedFigure, metric: Metric, unit: str = "") -> str:
-    """The figure of an entry with its unit; a bound in its own words."""
+def entry_text(entry: RankedFigure, metric: Metric) -> str:
+    """The figure of an entry; a bound in its own words."""
     if entry.capacity is None:
-        return with_unit(figure_text(entry.value, metric), unit)
-    if entry.capacity.at_least:
-        text: str = entry.capacity.text
-        return text
-    return with_unit(entry.capacity.text, unit)
+        return figure_text(entry.value, metric)
+    text: str = entry.capacity.text
+    return text
 
 
-def served(capacities: Sequence[Any]) -> str:
-    """`0.27 to 0.29 completed, 6.0 to 9.2 in flight, 15 to 25 tok/s each`: what rates mean for servers and users."""
-    told = []
-    for column, words in _SERVED.items():
-        figures = [getattr(capacity, column) for capacity in capacities]
-        if None not in figures:
-            told.append(f"{extent(figures)} {words}")
+def served(capacity: Any) -> str:
+    """`0.27 completed, 6.0 in flight, 15 tok/s each`: what a rate means for server and users."""
+    figures = ((getattr(capacity, column), words) for column, words in _SERVED.items())
+    told = [f"{rounded(figure, 2)} {words}" for figure, words in figures if figure]
     return ", ".join(told)
 
 
@@ -207,8 +198,9 @@ def notes(board: Board) -> list[str]:
     found = []
     random = {speed.model.name for speed in speeds if speed.setup.random_weights}
     if random:
+        models = listed(sorted(random))
         found.append(
-            f"Random weights (representative speed, meaningless answers): {_few(random)}."
+            f"Random weights (representative speed, meaningless answers): {models}."
         )
     bounds = {
         row.best.is_placed
@@ -218,22 +210,10 @@ def notes(board: Board) -> list[str]:
     found += [_BOUNDS[is_placed] for is_placed in (True, False) if is_placed in bounds]
     records = [record for speed in speeds for record in speed.records]
     found += filter(None, [sentences.about_prompts(board.metric, records)])
-    alone = [speed.records[0] for speed in speeds if len(speed.records) == 1]
+    alone = sum(len(speed.records) == 1 for speed in speeds)
     if alone:
-        who = (
-            "Each figure is"
-            if len(alone) == len(speeds)
-            else f"{len(alone)} figures are"
-        )
-        found.append(f"{who} one run{_repetitions(alone)}.")
+        found.append(f"One run each: {alone} of {counted(len(speeds), 'figure')}.")
     return found
-
-
-def _repetitions(records: Iterable[Record]) -> str:
-    """` of 3 repetitions`, where all means are over as many; else empty."""
-    spreads = [record.spreads.get("output_throughput_tok_s") for record in records]
-    known = {one.repetitions or 0 for one in spreads if one is not None} - {0}
-    return f" of {counted(known.pop(), 'repetition')}" if len(known) == 1 else ""
 
 
 _BOUNDS = {
@@ -257,7 +237,7 @@ def _unranked(publication: Publication) -> Iterator[Unranked]:
         reasons += [(speed, _why(board, speed)) for speed in sure]
     by_why = grouped(reasons, lambda item: (item[0].campaign, item[1]))
     for (campaign, why), items in by_why.items():
-        yield campaign, _few({speed.model.name for speed, _ in items}), why
+        yield campaign, listed(sorted({speed.model.name for speed, _ in items})), why
 
 
 def _why(board: Board, speed: Speed) -> str:
@@ -266,16 +246,7 @@ def _why(board: Board, speed: Speed) -> str:
         return "because their own repetitions lie too far apart for a mean"
     if board.metric == REQUESTS:
         return "not in requests a second, because the answers at some rates had another length than asked for"
-    answered = "with" if speed.cached else "without"
-    return f"measured {answered} hits in the server's prefix cache, unlike the others"
-
-
-def _few(names: Iterable[str]) -> str:
-    """The names, or how many they are."""
-    ordered = sorted(names)
-    if len(ordered) > MOST_NAMES:
-        return counted(len(ordered), "model")
-    return listed(ordered)
+    return "because hits in the server's prefix cache tell them from the others"
 
 
 def _filters(boards: Sequence[Board]) -> dict[str, Sequence[str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import metric_of
-from sparkpub.record.text import listed, rounded, span
+from sparkpub.record.text import listed, rounded
 from sparkpub.review import recipe
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
@@ -68,21 +68,10 @@ def entry(model: ModelPage) -> dict[str, Any]:
     }
 
 
-def figure(publication: Publication, model: ModelPage) -> Figure | None:
-    """Throughput of the machine against the speed of one user, on the machine that comes first."""
-    return _of_machine(publication, model, curves.users_of_model)
-
-
-def context_figure(publication: Publication, model: ModelPage) -> Figure | None:
-    """Decode speed and the wait for the first token against what stands in the context, on the machine that comes
-    first."""
-    return _of_machine(publication, model, curves.context_of_model)
-
-
-def _of_machine(
+def curve(
     publication: Publication, model: ModelPage, make: MakeCurves
 ) -> Figure | None:
-    """A figure of the first machine that has one."""
+    """A figure of the machine that comes first, or of the next that has one."""
     names = setup_names(publication, model)
     order = [board.machine for board in publication.boards]
     sure = [speed for speed in model.speeds if not speed.doubts]
@@ -102,21 +91,6 @@ def versions_figure(publication: Publication, model: ModelPage) -> Figure | None
     return curves.versions_of_model(model.name, lines, publication.names)
 
 
-def _to_compare(speeds: Sequence[Speed]) -> Speed | None:
-    """With what a comparison begins: the fastest for the fewest users. Where requests arrive at a rate, throughput
-    follows the rate and ranks nothing."""
-    known = [
-        speed
-        for speed in speeds
-        if not speed.doubts and speed.load.request_rate is None
-    ]
-    return min(
-        known,
-        key=lambda speed: (speed.load.at_once or 1, -(speed.mean(GENERATION) or 0)),
-        default=None,
-    )
-
-
 def context(
     publication: Publication,
     model: ModelPage,
@@ -129,32 +103,31 @@ def context(
     doubts: dict[str, list[str]] = {}
     for speed in model.speeds:
         doubts.setdefault(speed.campaign, []).extend(speed.doubts)
-    lines = [line for line in publication.progress if line.first.model == model.name]
-    compared = _to_compare(model.speeds)
+    answers = [
+        (board, row)
+        for board in publication.boards
+        for row in board.rows
+        if row.model == model.name
+    ]
+    # A comparison is of throughput, and begins with the fewest users.
+    compared = [row for board, row in answers if board.metric.name == GENERATION]
     return {
         **entry(model),
-        "answers": [
-            (board, row)
-            for board in publication.boards
-            for row in board.rows
-            if row.model == model.name
-        ],
+        "answers": answers,
         "is_home": {speed.machine for speed in model.speeds}
         & {board.machine for board in publication.boards[:1]},
         "reached": reached,
-        "place": place,
         "doubts": {campaign: checks for campaign, checks in doubts.items() if checks},
         "campaigns": publication.dataset.campaigns,
         "names": publication.names,
         "chart": chart,
         "context": context_chart,
         "versions": versions_chart,
-        "is_of_versions": any(line.is_of_versions for line in lines),
         "recipes": [
             _recipe(name, speeds)
             for name, speeds in zip(names.values(), model.setups.values(), strict=True)
         ],
-        "compared": "" if compared is None else identity(compared),
+        "compared": identity(compared[0].best.speed) if compared else "",
         "accuracy": list(_accuracy(publication, model)),
         "fits": [
             (fit, memory.of_machine(publication, fit.speed.machine))
@@ -202,15 +175,6 @@ def reached(board: Board, row: RankedModel) -> tuple[str, str]:
     if capacity is not None and capacity.at_least:
         return rounded(capacity.rate, 2), f"{unit} or more"
     return entry_text(row.best, board.metric), unit
-
-
-def place(board: Board, row: RankedModel) -> str:
-    """`2 to 3 of 24`, a place that the model shares with what is near; empty where nothing else is ranked, all that is
-    ranked is alike, or it has no place."""
-    near = [board.rows.index(other) + 1 for other in board.near(row)]
-    if len(near) == len(board.rows) or not row.best.is_placed:
-        return ""
-    return f"{span([str(near[0]), str(near[-1])])} of {len(board.rows)}"
 
 
 # -- set-ups -----------------------------------------------------------------------------------------------

@@ -350,8 +350,6 @@ def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
     where = links.get(claim.campaign, claim.campaign)
     told = plain(names.in_words(claim.campaign, verdict.text))
     behind = f"{told} Said {scope}, in {source(claim.source)}; judged by **{where}**{{ #{claim.id} }}."
-    if verdict.changed:
-        behind += f" The text was written for: {claim.recorded}."
     if claim.note:
         behind += f" *{plain(claim.note)}*"
     found, said = bound(verdict), plain(verdict.says)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from sparkpub.site.content import File, Page, SearchAnswer
+from sparkpub.site.figures import speeds
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     campaign_page,
@@ -116,9 +117,9 @@ def _models(
     yield "models/index.md", page("models", models=entries)
     for model in models:
         figures = (
-            model_page.figure(publication, model),
+            model_page.curve(publication, model, speeds.users_of_model),
             model_page.versions_figure(publication, model),
-            model_page.context_figure(publication, model),
+            model_page.curve(publication, model, speeds.context_of_model),
         )
         places = ["" if figure is None else library.add(figure) for figure in figures]
         found = model_page.context(publication, model, *places)
