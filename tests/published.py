@@ -50,6 +50,6 @@ def write(folder: Path) -> Path:
         matrix.read(PUBLISHED / "matrix.yaml"),
         read_about(PUBLISHED / "about.yaml"),
     )
-    outcome = import_results("benchmark-spark", source, folder, given, originals=False)
+    outcome = import_results(source, folder, given, originals=False)
     assert len(outcome.imported) == 63
     return folder

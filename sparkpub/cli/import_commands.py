@@ -9,7 +9,6 @@ import click
 from sparkpub.cli.group import cli
 from sparkpub.cli.options import DATA, JSON, PATH, declared_in
 from sparkpub.cli.printing import finish, next_step, on_data, print_as
-from sparkpub.record.errors import UsageError
 
 _MACHINE_HELP = "Kind of machine, such as dgx-spark, if the results do not name it."
 _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image is named beside the results]"
@@ -25,15 +24,6 @@ _ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image
 @click.option("--machine", help=_MACHINE_HELP)
 @click.option("--environment", help=_ENVIRONMENT_HELP)
 @click.option("--model", help="Key of the model, if the results do not name it.")
-@click.option(
-    "--workload",
-    help="Key of the workload. [default: made from the tool's options]",
-)
-@click.option(
-    "--format",
-    "kind",
-    help="Read only this format. [default: each file's own]",
-)
 @click.option(
     "--mapping",
     type=PATH,
@@ -69,7 +59,6 @@ def import_(
     again: bool,
     campaign: str | None,
     data: Path,
-    kind: str | None,
     matrix_file: Path | None,
     about_file: Path | None,
     as_json: bool,
@@ -91,9 +80,6 @@ def import_(
     from sparkpub.collect import imports
     from sparkpub.collect.imports.given import Given
 
-    if kind not in (None, *imports.IMPORTERS):
-        remedy = f"known formats: {', '.join(sorted(imports.IMPORTERS))}"
-        raise UsageError(f"unknown format {kind!r}", remedy=remedy)
     how = {name: more.pop(name) for name in ("originals", "preview")}
     verbose = more.pop("verbose")
     given = Given(
@@ -103,7 +89,7 @@ def import_(
         say=partial(click.echo, err=True),
         **more,
     )
-    outcome = imports.import_results(kind, path, data, given, **how)
+    outcome = imports.import_results(path, data, given, **how)
     print_as(as_json, outcome.document, partial(outcome.lines, verbose=verbose))
     if not how["preview"]:
         next_step(f"sparkpub check{on_data(data)} && sparkpub serve")

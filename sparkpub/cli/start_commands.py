@@ -79,7 +79,7 @@ def init(
     say = partial(click.echo, err=True)
     campaign = campaign or imports.campaign_of(source)
     given = Given(campaign, None, about, say=say, **names)
-    outcome = imports.import_results(None, source, folder / DEFAULT_DATA, given)
+    outcome = imports.import_results(source, folder / DEFAULT_DATA, given)
     starter.write(folder, title, campaign=campaign)
     schemas.write_into(folder)
     print_as(False, outcome.document, outcome.lines)

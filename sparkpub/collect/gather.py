@@ -229,6 +229,6 @@ def _imported(
         mapping=beside / line.mapping if line.mapping else None,
         say=say,
     )
-    found = import_results(None, results, made, given, originals=False)
+    found = import_results(results, made, given, originals=False)
     text = counted(len(found.records), "run")
     return f"{text}, {len(found.refused):,} refused" if found.refused else text

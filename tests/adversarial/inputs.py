@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from sparkpub.collect.imports import IMPORTERS, import_results
+from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given
 from sparkpub.collect.public import public, published
 from sparkpub.plan import matrix as matrices
@@ -33,6 +33,7 @@ from sparkpub.review.tables.runs import of_all
 from sparkpub.site import manual, sources, starter
 from sparkpub.site.figures.telemetry import read as read_telemetry
 from sparkpub.site.proofreading import read_page
+from sparkpub.tools.language import of_tools
 from tests.adversarial.mutations import LONGEST, damaged, with_other_values
 from tests.published import MEASURED
 
@@ -144,16 +145,13 @@ def _log(_: str, content: bytes, __: Path) -> None:
     Redactor().content(content)
 
 
-def _import(kind: str) -> Callable[[str, bytes, Path], None]:
-    def read(name: str, content: bytes, folder: Path) -> None:
-        place = folder / "results"
-        place.mkdir()
-        (place / name).write_bytes(content)
-        source = place if name.endswith("_metadata.json") else place / name
-        given = Given("c", environment="native", model="m")
-        import_results(kind, source, folder / "data", given)
-
-    return read
+def _import(name: str, content: bytes, folder: Path) -> None:
+    place = folder / "results"
+    place.mkdir()
+    (place / name).write_bytes(content)
+    source = place if name.endswith("_metadata.json") else place / name
+    given = Given("c", environment="native", model="m")
+    import_results(source, folder / "data", given)
 
 
 def _table(name: str, content: bytes, folder: Path) -> None:
@@ -161,7 +159,7 @@ def _table(name: str, content: bytes, folder: Path) -> None:
     (folder / "mapping.yaml").write_bytes(MAPPING)
     (folder / name).write_bytes(content)
     given = Given("c", environment="native", model="m", mapping=folder / "mapping.yaml")
-    import_results(None, folder / name, folder / "data", given)
+    import_results(folder / name, folder / "data", given)
 
 
 SPARK = {
@@ -212,14 +210,12 @@ def kinds() -> dict[str, Kind]:
         "facts": Kind({"facts.yaml": manual.FACTS.read_bytes()}, _facts),
         "telemetry": Kind(_files(MEASURED, "*.telemetry.csv", most=4), _telemetry),
         "log": Kind(_files(DATA, "*.log", "*.json"), _log),
-        "import benchmark-spark": Kind(SPARK, _import("benchmark-spark")),
+        "import benchmark-spark": Kind(SPARK, _import),
         "import table": Kind({"runs.csv": TABLE.encode()}, _table),
         **{
-            f"import {kind}": Kind(
-                _files(DATA / "imports" / kind, *REPORTS), _import(kind)
-            )
-            for kind in sorted(IMPORTERS)
-            if (DATA / "imports" / kind).is_dir()
+            f"import {tool}": Kind(_files(DATA / "imports" / tool, *REPORTS), _import)
+            for tool in sorted(of_tools())
+            if (DATA / "imports" / tool).is_dir()
         },
     }
 

@@ -194,21 +194,21 @@ def _report_of_vllm_bench(texts: list[str]) -> str:
 
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize(
-    ("kind", "name", "made"),
+    ("name", "made"),
     [
-        ("llama-bench", "r.md", _table_of_llama_bench),
-        ("vllm-bench", "r.json", _report_of_vllm_bench),
+        ("r.md", _table_of_llama_bench),
+        ("r.json", _report_of_vllm_bench),
     ],
 )
 def test_an_import_keeps_no_secret(
-    kind: str, name: str, made: Callable[[list[str]], str], coding: str, tmp_path: Path
+    name: str, made: Callable[[list[str]], str], coding: str, tmp_path: Path
 ) -> None:
     texts = [item.text for item in every_form(3).values()]
     (tmp_path / name).write_bytes(made(texts).encode(coding))
     about = tmp_path / "about.yaml"
     about.write_text(json.dumps({"title": texts[0], "note": "; ".join(texts[:20])}))
     given = Given("c", about=read_about(about), environment="native", model="m")
-    outcome = import_results(kind, tmp_path / name, tmp_path / "data", given)
+    outcome = import_results(tmp_path / name, tmp_path / "data", given)
     assert outcome.imported
     assert seen_below(tmp_path / "data", every_form(3)) == {}
 

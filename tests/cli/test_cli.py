@@ -13,12 +13,12 @@ import click
 import pytest
 
 from sparkpub import __version__, cli
-from sparkpub.collect.imports import IMPORTERS
 from sparkpub.plan.environments import OPTIONS
 from sparkpub.plan.matrix import Gates
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.errors import FORMS, MatrixError, SparkpubError
 from sparkpub.record.store import read_folder
+from sparkpub.tools.language import of_tools
 from tests import calling
 from tests.calling import Done
 
@@ -88,7 +88,7 @@ def test_version_and_help() -> None:
 def test_the_help_of_import_lists_every_format() -> None:
     shown = " ".join(sparkpub("import", "--help").stdout.split())
     listed = shown.partition("results of ")[2].partition(", in any mixture")[0]
-    assert re.split(", | and ", listed) == sorted(IMPORTERS)
+    assert re.split(", | and ", listed) == sorted(of_tools())
 
 
 def test_no_command_shows_what_there_is() -> None:

@@ -166,7 +166,6 @@ FAILING = [
 ]  # fmt: skip
 """Known when a run starts: `collect` goes on, and the run's own line says it."""
 IMPORTING = [
-    Mistake("no such format", "import runs.csv --format vllm --campaign mine", "vllm"),
     Mistake("no mapping", "import runs.csv --campaign mine", "--mapping"),
     Mistake("a wrong column", IMPORT, "'tokens'", mapping("{at: tok}", "{at: tokens}")),
     Mistake("a key of the mapping misspelt", IMPORT, "rnu", mapping("run:", "rnu:")),

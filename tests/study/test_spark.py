@@ -26,7 +26,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three builds of the collection, imported by the command of the guide."""
     data = tmp_path_factory.mktemp("data")
     given = Given("rest", about=imports.about(ABOUT, PART))
-    imports.import_results(None, PART, data, given)
+    imports.import_results(PART, data, given)
     return data
 
 

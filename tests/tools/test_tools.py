@@ -151,7 +151,7 @@ def test_a_tools_own_file_is_read_for_what_it_is(
     source = tmp_path / "in/run.json"
     source.parent.mkdir()
     source.write_text(json.dumps(document))
-    outcome, records = imported(None, source.parent, tmp_path / "data")
+    outcome, records = imported(source.parent, tmp_path / "data")
     assert (outcome.refused, outcome.skipped) == ([], [])
     assert {record.workload for record in records} == workloads
     assert {record.requested.workload["type"] for record in records} == {tool}
@@ -168,7 +168,7 @@ def test_conversations_are_another_load_than_single_turns(tmp_path: Path) -> Non
     document["config"]["spec"]["data"][0]["turns"] = 3
     several = tmp_path / "several.json"
     several.write_text(json.dumps(document))
-    _, (one,) = imported(None, fixture, tmp_path / "one")
-    _, (three,) = imported(None, several, tmp_path / "three")
+    _, (one,) = imported(fixture, tmp_path / "one")
+    _, (three,) = imported(several, tmp_path / "three")
     assert "turns" not in one.workload
     assert three.workload == one.workload.replace("-c2", "-turns3-c2")

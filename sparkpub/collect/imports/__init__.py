@@ -20,7 +20,6 @@ from sparkpub.collect.imports.placing import placed
 from sparkpub.collect.imports.runs import NO_RESULT, ToolReader, read_files
 from sparkpub.collect.imports.starter import Kind
 from sparkpub.collect.imports.writing import write
-from sparkpub.plan.workloads import WORKLOADS, parser_of
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
@@ -31,12 +30,9 @@ from sparkpub.tools.language import of_tools, read_mappings
 _HEADING = re.compile(r"(?m)^# (\S[^\n]*?)\s*$")
 _FIRST_LETTERS = 5000
 _LONGEST_TITLE = 300
-IMPORTERS = tuple(of_tools())
-"""Every format by its name."""
 
 
 def import_results(
-    kind: str | None,
     path: Path,
     data: Path,
     given: Given,
@@ -44,25 +40,24 @@ def import_results(
     originals: bool = True,
     preview: bool = False,
 ) -> ImportOutcome:
-    """Read everything under `path` into a campaign: of one format, or of all that are found by themselves where `kind`
-    is None. With `preview` nothing is written.
+    """Read everything under `path` into a campaign; the formats are found file by file. With `preview` nothing is
+    written.
 
     Raises ImportFormatError where there is nothing, UsageError where the command line has to say more.
     """
-    _refuse(kind, given)
+    _refuse(given)
     folder = Folder(path, given)
-    found = read_files(folder, _readers(kind, given))
+    found = read_files(folder, _readers(given))
     lefts = [item for item in found if isinstance(item, Left)]
     outcome = ImportOutcome(preview)
     if len(lefts) == len(found) and not any(left.refused for left in lefts):
-        if kind is None and given.mapping is None:
+        if given.mapping is None:
             outcome.unread = starter.kinds(folder)
         if not (outcome.unread and preview):
-            raise _no_results(kind, path, lefts, outcome.unread)
+            raise _no_results(path, lefts, outcome.unread)
         return outcome
-    if kind is None:
-        no_results = (left for left in lefts if left.reason.startswith(NO_RESULT))
-        outcome.unread = starter.kinds(folder, {left.source for left in no_results})
+    no_results = (left for left in lefts if left.reason == NO_RESULT)
+    outcome.unread = starter.kinds(folder, {left.source for left in no_results})
     if given.about.path is None and given.mapping is None:
         outcome.pattern = starter.builds(_sources(found))
     campaigns = [
@@ -77,16 +72,17 @@ def import_results(
 
 
 def _no_results(
-    kind: str | None, path: Path, lefts: Sequence[Left], unread: Sequence[Kind]
+    path: Path, lefts: Sequence[Left], unread: Sequence[Kind]
 ) -> ImportFormatError:
     """That there is nothing, with the first reason that says more, or how to go on."""
     reasons = (left.reason for left in lefts)
-    why = (reason for reason in reasons if not reason.startswith(NO_RESULT))
+    why = (reason for reason in reasons if reason != NO_RESULT)
     remedy = next(why, "give what the tool wrote")
     if unread:
         remedy = "--preview prints a mapping to begin with, for --mapping"
-    what = "of a known tool" if kind is None else f"of {kind}"
-    return ImportFormatError(f"no results {what} in it", where=str(path), remedy=remedy)
+    return ImportFormatError(
+        "no results of a known tool in it", where=str(path), remedy=remedy
+    )
 
 
 def _sources(found: Sequence[Draft | Left]) -> list[str]:
@@ -131,28 +127,14 @@ def _title(results: Path) -> str | None:
     return heading and heading[1][:_LONGEST_TITLE]
 
 
-def _readers(kind: str | None, given: Given) -> Sequence[ToolReader]:
-    """That of a mapping or a format, or those of all formats. Raises ImportFormatError for a mapping that cannot
-    work."""
+def _readers(given: Given) -> Sequence[ToolReader]:
+    """Those of a file of mappings, or of all formats. Raises ImportFormatError for a mapping that cannot work."""
     if given.mapping is not None:
-        mappings = read_mappings(given.mapping)
-        for mapping in mappings:
-            reads = mapping.declared.reads
-            if reads is not None and parser_of(reads) is None:
-                raise ImportFormatError(
-                    f"reads: {reads} is no workload",
-                    where=str(given.mapping),
-                    remedy=f"name one of {', '.join(WORKLOADS)}",
-                )
         return [
             ToolReader((mapping.declared,), given, declared=mapping)
-            for mapping in mappings
+            for mapping in read_mappings(given.mapping)
         ]
-    return [
-        ToolReader(mappings, given, among_others=kind is None)
-        for tool, mappings in of_tools().items()
-        if kind in (None, tool)
-    ]
+    return [ToolReader(mappings, given) for mappings in of_tools().values()]
 
 
 def _by_campaign(
@@ -173,7 +155,7 @@ def _by_campaign(
         yield given, items[given.campaign]
 
 
-def _refuse(kind: str | None, given: Given) -> None:
+def _refuse(given: Given) -> None:
     """Raise UsageError for a command line that contradicts itself."""
     try:
         TypeAdapter(Key).validate_python(given.campaign)
@@ -183,12 +165,6 @@ def _refuse(kind: str | None, given: Given) -> None:
             where="--campaign",
             remedy="use a-z, 0-9, dot and hyphen",
         ) from None
-    if given.mapping is not None and kind is not None:
-        raise UsageError(
-            f"{kind} has a format of its own and needs no mapping",
-            where="--mapping",
-            remedy="leave one of them out",
-        )
     if given.matrix is not None and given.matrix.campaign != given.campaign:
         raise UsageError(
             f"the matrix declares campaign {given.matrix.campaign!r}",

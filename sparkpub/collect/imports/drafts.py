@@ -86,8 +86,6 @@ class Drafts:
 
     def __init__(self, given: Given, declared: MappingFile | None) -> None:
         self._given, self._declared = given, declared
-        self._named: dict[str, str | None] = {}
-        """The load that a workload stands for, once a run has shown it."""
         self._sizes: dict[tuple[str, str], tuple[float, ...]] = {}
         """Mean tokens of a request in each cell, by its first run that says them."""
         self._kept: dict[bytes, str] = {}
@@ -175,23 +173,15 @@ class Drafts:
             yield "original", self._declared.content, ".yaml"
 
     def _workload(
-        self, model: str, load: str | None, sizes: tuple[float, ...]
+        self, model: str, workload: str | None, sizes: tuple[float, ...]
     ) -> tuple[str | None, tuple[str, ...]]:
         """The key of a run's workload, by the name of its load and the sizes of its requests, and what is to be said of
-        it. Raises UnplacedError where --workload names another one."""
-        given = self._given.workload
-        workload = given or load
+        it."""
         if workload is None:
             return None, ()
-        named = self._named.setdefault(workload, load)
-        if named != load:
-            what = f"{load} is another load than {named}"
-            raise UnplacedError(f"{what}, which --workload names; leave it out")
         other = self._of_other_size((model, workload), sizes)
         if other is None:
             return workload, ()
-        if given is not None:
-            raise UnplacedError(f"{other} of {workload}; leave out --workload")
         about = "-".join(f"{float(f'{size:.2g}'):.0f}" for size in sizes)
         what = "the results do not say which lengths were asked for"
         return as_key(f"{workload}-about{about}"), (f"{other} of {workload}; {what}",)
@@ -206,7 +196,7 @@ class Drafts:
             return as_key(named), load.notes
         if load.is_known:
             return load.name, load.notes
-        if given.workload is not None or given.matrix is not None:
+        if given.matrix is not None:
             return None, load.notes
         name = beside.file.stem
         if said.mapping.files != "*" or said.mapping.others:

@@ -78,7 +78,6 @@ class Given:
     about: About = field(default_factory=About)
     model: str | None = None
     environment: str | None = None
-    workload: str | None = None
     machine: str | None = None
     """A key of the catalogue, or the name of any other machine."""
     mapping: Path | None = None
@@ -127,7 +126,7 @@ class Draft:
     environment: str | None
     """None where neither the results nor the command line name it."""
     workload: str | None
-    """Key of the workload, as the results show it; None: as the command line or the matrix says."""
+    """Key of the workload, as the results show it; None: that of the matrix."""
     iteration: int | None
     started: Moment
     asked: Mapping[str, Any]

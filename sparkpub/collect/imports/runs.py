@@ -31,7 +31,7 @@ from sparkpub.tools.shapes import SHAPES
 from sparkpub.tools.shapes.base import Document, ShapedRun
 from sparkpub.tools.where import at, holds
 
-NO_RESULT = "not a result of"
+NO_RESULT = "not a result of a known tool"
 
 
 class ToolReader:
@@ -43,13 +43,11 @@ class ToolReader:
         given: Given,
         *,
         declared: MappingFile | None = None,
-        among_others: bool = False,
     ) -> None:
         self.tool = mappings[0].tool
         self.found: list[Draft | Left] = []
         """What the files that were taken hold."""
         self._mappings, self._declared = mappings, declared
-        self._among_others = among_others
         named = (mapping.shape for mapping in mappings if mapping.shape is not None)
         default = None if declared is None else "table"
         self._shape = SHAPES[next(named, default)]
@@ -65,8 +63,6 @@ class ToolReader:
         if is_other or not self._may_be_report(file):
             return False
         shaped = self._shape.runs(file)
-        if self._among_others:
-            shaped = [run for run in shaped if run.is_sure]
         omitted = [
             Left(file.source, run.omitted, refused=run.is_wrong)
             for run in shaped
@@ -131,8 +127,7 @@ class ToolReader:
         if file.suffix not in forms.TEXTS:
             return ""
         machine = beside.folder.given.machine
-        is_named = beside.is_named or not self._among_others
-        return not_own(file, machine, is_named=is_named)
+        return not_own(file, machine, is_named=beside.is_named)
 
     def _runs(self, shaped: Sequence[ShapedRun], file: ResultFile) -> list[FoundRun]:
         """The runs of a file, each by the first mapping that it is of."""
@@ -202,16 +197,12 @@ def _offered(beside: Beside, readers: Sequence[ToolReader]) -> Iterator[Left]:
                 return
         except FileError as error:
             problem = problem or str(error)
-    only = readers[0] if len(readers) == 1 else None
-    if problem and (only is not None or file.suffix in forms.JSON):
-        is_asked_for = (
-            beside.folder.path.is_file() or beside.folder.given.mapping is None
-        )
+    is_mapped = beside.folder.given.mapping is not None
+    if problem and (is_mapped or file.suffix in forms.JSON):
+        is_asked_for = beside.folder.path.is_file() or not is_mapped
         yield Left(file.source, problem, refused=is_asked_for)
-        return
-    if not beside.folder.is_sidecar(file):
-        name = "a known tool" if only is None else only.tool
-        yield Left(file.source, f"{NO_RESULT} {name}", refused=False)
+    elif not beside.folder.is_sidecar(file):
+        yield Left(file.source, NO_RESULT, refused=False)
 
 
 def _spread(

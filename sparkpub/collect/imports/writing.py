@@ -19,7 +19,7 @@ from sparkpub.collect.imports.facts import (
 from sparkpub.collect.imports.given import Draft, Given, Left
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.collect.public import public, without_private
-from sparkpub.plan.matrix import Model
+from sparkpub.plan.matrix import Matrix, Model
 from sparkpub.plan.requested import with_load
 from sparkpub.record import catalogue
 from sparkpub.record.campaign import Campaign
@@ -145,9 +145,7 @@ class _Writer:
     def made(self, draft: Draft) -> tuple[Record, list[_File]] | Left:
         """A record and its files, or why there shall be none."""
         matrix = self.given.matrix
-        workload, why_none = _workload(draft, self.given)
-        if workload is None:
-            return Left(draft.source, why_none)
+        workload = _workload(draft, matrix)
         cell = (draft.model, str(draft.environment), workload)
         axes = ("model", "environment", "workload")
         for axis, name in zip(axes, cell, strict=True):
@@ -266,17 +264,12 @@ class _Writer:
         self.written.add(record.stem)
 
 
-def _workload(draft: Draft, given: Given) -> tuple[str | None, str]:
-    """The key of a run's workload, and why there is none: as the command line says, else as the results show it,
-    which may be another name than the only one of the matrix."""
-    if given.workload is not None:
-        return draft.workload or given.workload, ""
-    if given.matrix is None or draft.workload in given.matrix.workloads:
-        return draft.workload, ""
-    declared = [*given.matrix.workloads]
-    if len(declared) > 1:
-        return None, f"name one of {', '.join(declared)} with --workload"
-    return declared[0], ""
+def _workload(draft: Draft, matrix: Matrix | None) -> str:
+    """The key of a run's workload, as the results show it, which may be another name than the only one of a matrix."""
+    declared = [*matrix.workloads] if matrix is not None else []
+    if len(declared) == 1:
+        return declared[0]
+    return str(draft.workload)
 
 
 def _proof(record: Record) -> object:

@@ -20,8 +20,6 @@ class ShapedRun:
     """Where a mapping looks for values."""
     files: Mapping[str, bytes] | None = None
     """Its evidence by role, empty where that is its file alone; None: the document is kept as its report."""
-    is_sure: bool = True
-    """Whether its file can be of no other tool."""
     omitted: str = ""
     """Why it shall be none."""
     is_wrong: bool = False

@@ -227,21 +227,24 @@ def _columns(log: bytes) -> list[bytes]:
 
 
 def runs(file: ResultFile) -> list[ShapedRun]:
-    """The run of a file and of those that share its name, or the run of each column of a table."""
+    """The run of a file and of those that share its name, or the run of each column of a table; none where nothing in
+    them can only be of this tool."""
     if _role(file) is None:
         return []
     files, names = _of_one_name(file)
+    if not any(mark in part for part in files.values() for mark in _SURE):
+        return []
     first = next(role for role in _ROLES if role in files)
     if names[first] != file.name:
         role = _role(file)
         what = f"it is read with {names[first]}"
         if role is not None and names[role] != file.name:
             what = f"a second {role} beside {names[role]}"
-        return [ShapedRun({}, omitted=what, is_sure=_is_sure(file.content))]
+        return [ShapedRun({}, omitted=what)]
     log = files.get("log", b"")
     logs = _columns(log)
     if len(logs) == 1:
-        return [ShapedRun(_said(file, files), files, is_sure=_is_sure(*files.values()))]
+        return [ShapedRun(_said(file, files), files)]
     return [
         ShapedRun(_said(file, {**files, "log": part}, number), {**files, "log": part})
         for number, part in enumerate(logs, 1)
@@ -268,11 +271,6 @@ def _of_one_name(file: ResultFile) -> tuple[dict[str, bytes], dict[str, str]]:
 
 def _stem(file: ResultFile) -> str:
     return _ROLE.sub("", file.name.removesuffix(file.suffix))
-
-
-def _is_sure(*contents: bytes) -> bool:
-    """Whether files can only be of this tool: texts of any kind speak of TensorRT-LLM."""
-    return any(mark in content for content in contents for mark in _SURE)
 
 
 def _role(file: ResultFile) -> str | None:

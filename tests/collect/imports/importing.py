@@ -20,8 +20,8 @@ def records_in(data: Path) -> list[Record]:
 
 
 def imported(
-    kind: str | None, source: Path, data: Path, **given: Any
+    source: Path, data: Path, **given: Any
 ) -> tuple[ImportOutcome, list[Record]]:
     """What became of a file or folder of native runs, and the records of the campaign in order of time."""
     told = Given("c", **({"environment": "native"} | given))
-    return import_results(kind, source, data, told), records_in(data)
+    return import_results(source, data, told), records_in(data)

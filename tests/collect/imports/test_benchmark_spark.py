@@ -25,7 +25,7 @@ def imported(
     source = folder / "all.json"
     source.write_text(json.dumps(document))
     told = given or Given("c")
-    outcome = import_results("benchmark-spark", source, folder, told)
+    outcome = import_results(source, folder, told)
     there = folder / told.campaign
     stored = read_folder(there) if there.is_dir() else ()
     return outcome, [item.record for item in stored]
@@ -77,11 +77,10 @@ def folder_of_runs(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("kind", ["benchmark-spark", None])
-def test_a_folder_of_runs(kind: str | None, tmp_path: Path) -> None:
+def test_a_folder_of_runs(tmp_path: Path) -> None:
     """Its logs are of TensorRT-LLM, and are not read a second time as such."""
     folder = folder_of_runs(tmp_path / "in")
-    outcome = import_results(kind, folder, tmp_path, Given("c"))
+    outcome = import_results(folder, tmp_path, Given("c"))
     assert (len(outcome.imported), outcome.refused) == (4, [])
     # Each log is read with its metadata, but for one alone.
     alone = [item for item in outcome.skipped if "no metadata" in item.reason]
@@ -108,7 +107,7 @@ def test_a_folder_of_runs(kind: str | None, tmp_path: Path) -> None:
     kept = (tmp_path / "c" / log.path).read_bytes()
     assert b"hf_abcdefghijklmnopqrst" not in kept
     assert any("SHA-256" in event.text for event in first.events)
-    again = import_results("benchmark-spark", folder, tmp_path, Given("c"))
+    again = import_results(folder, tmp_path, Given("c"))
     assert not again.imported
 
 

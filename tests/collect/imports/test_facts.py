@@ -29,7 +29,7 @@ MUSE = FOLDER / "results/muse-glimmer/muse-glimmer-30b"
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportOutcome, Path]:
     """The folder, imported without a word about where it ran."""
     data = tmp_path_factory.mktemp("whole")
-    return import_results(None, FOLDER, data, Given("c")), data
+    return import_results(FOLDER, data, Given("c")), data
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_runs_of_one_call_share_its_log_and_have_the_tokenizer_that_it_names(
     )
     (results / "01-chat.log").write_bytes(printed)
     given = Given("c", environment="container")
-    import_results(None, results, tmp_path / "data", given)
+    import_results(results, tmp_path / "data", given)
     stored = read_folder(tmp_path / "data/c")
     logs = [item.record.file("log") for item in stored]
     (name,) = {log.path for log in logs if log is not None}
@@ -80,7 +80,7 @@ def test_runs_of_one_call_share_its_log_and_have_the_tokenizer_that_it_names(
     for item in stored:
         assert "log" not in item.record.unavailable
         assert item.record.observed.settings["tokenizer"].startswith("gpt2, ")
-    again = import_results(None, results, tmp_path / "data", given)
+    again = import_results(results, tmp_path / "data", given)
     assert again.imported == []
 
 
@@ -92,7 +92,7 @@ def test_a_log_keeps_a_redrawn_line_as_it_last_stood(tmp_path: Path) -> None:
         shutil.copy(GRANITE / name, folder / name)
     printed = b"begin\n 1%\r50%\r100%\nof another system\r\n"
     (folder / "08-sharegpt.log").write_bytes(printed)
-    import_results(None, folder, tmp_path / "data", Given("c"))
+    import_results(folder, tmp_path / "data", Given("c"))
     (stored,) = read_folder(tmp_path / "data/c")
     log = stored.record.file("log")
     assert log is not None
@@ -166,7 +166,7 @@ def test_results_of_two_tools_become_two_campaigns_that_declare_themselves(
     told = {"title": "Both", "campaigns": parts, "footnotes": [footnote]}
     about.write_text(yaml.safe_dump(told))
     given = Given("rest", about=imports.about(about, FOLDER))
-    outcome = import_results(None, FOLDER, tmp_path / "data", given)
+    outcome = import_results(FOLDER, tmp_path / "data", given)
     assert (len(outcome.imported), len(outcome.skipped)) == (21, 2)
     made = {path.name: read_campaign(path) for path in (tmp_path / "data").iterdir()}
     titles = {name: campaign.title for name, campaign in made.items()}
@@ -194,7 +194,7 @@ def test_a_label_that_the_published_files_contradict_is_told_and_not_believed(
     report = json.loads((GRANITE / "08-sharegpt.json").read_text())
     (folder / "meta.json").write_text(json.dumps(noted))
     (folder / "08.json").write_text(json.dumps(report | {"model_id": ministral}))
-    import_results(None, folder, tmp_path / "data", Given("c"))
+    import_results(folder, tmp_path / "data", Given("c"))
     (stored,) = read_folder(tmp_path / "data/c")
     assert stored.record.observed.quantization == weights
     told = any("labelled bf16" in event.text for event in stored.record.events)
@@ -233,7 +233,7 @@ def other(tmp_path: Path) -> Path:
 
 def test_a_description_says_where_the_facts_lie(other: Path, tmp_path: Path) -> None:
     given = Given("c", about=imports.about(None, other))
-    outcome = import_results(None, other, tmp_path, given)
+    outcome = import_results(other, tmp_path, given)
     assert outcome.refused == []
     stored = [item.record for item in read_folder(tmp_path / "c")]
     assert {record.cell[:2] for record in stored} == {("granite", "container")}
@@ -249,7 +249,7 @@ def test_notes_about_another_model_are_not_believed(
     text = (other / "deep/chat.md").read_text()
     (other / "deep/chat.md").write_text(text.replace("granite-4-1-8b-bf16", "another"))
     given = Given("c", about=imports.about(None, other), environment="native")
-    import_results(None, other, tmp_path, given)
+    import_results(other, tmp_path, given)
     stored = [item.record for item in read_folder(tmp_path / "c")]
     assert {record.cell[:2] for record in stored} == {("another", "native")}
     assert {record.observed.engine for record in stored} == {None}
@@ -263,7 +263,7 @@ def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="don't say where they ran; add --environment"):
         import_results(
-            None, tmp_path / "runs.csv", tmp_path / "d", Given("c", mapping=mapping)
+            tmp_path / "runs.csv", tmp_path / "d", Given("c", mapping=mapping)
         )
 
 
@@ -275,7 +275,7 @@ def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
     def imported(*folders: Path) -> set[tuple[str, int]]:
         for folder in folders:
             about = imports.about(None, other)
-            import_results(None, folder, tmp_path / "d", Given("c", about=about))
+            import_results(folder, tmp_path / "d", Given("c", about=about))
         stored = read_folder(tmp_path / "d/c")
         return {(item.record.environment, item.record.iteration) for item in stored}
 
@@ -314,7 +314,7 @@ def test_sparkrun_keeps_each_load_in_a_folder_and_says_the_recipe_beside_it(
     document["sparkrun_benchmark"]["cluster"]["node_count"] = 2
     (out / "results.yaml").write_text(yaml.safe_dump(document))
     shutil.copy(BENCHY / "prefix-caching.json", out / "runs/000_d64_c1.json")
-    outcome = import_results(None, tmp_path / "in", tmp_path / "d", Given("c"))
+    outcome = import_results(tmp_path / "in", tmp_path / "d", Given("c"))
     loads = json.loads((BENCHY / "prefix-caching.json").read_text())["benchmarks"]
     assert (len(outcome.imported), outcome.refused) == (len(loads), [])
     assert [left.reason for left in outcome.skipped] == [
@@ -346,7 +346,7 @@ def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
         notes = {"machine": "NVIDIA DGX Spark", "name": name, "image": "vllm:1"}
         notes["server_args"] = arguments_
         (folder / "meta.json").write_text(json.dumps(notes))
-    outcome = import_results(None, tmp_path / "in", tmp_path / "d", Given("c"))
+    outcome = import_results(tmp_path / "in", tmp_path / "d", Given("c"))
     assert outcome.refused == []
     found = {
         (item.record.environment, item.record.machine.count, item.record.machine.kind)

@@ -49,7 +49,7 @@ def stored(fixture: str, folder: Path) -> list[Stored]:
     for path in source.rglob("*"):
         os.utime(path, (1_700_000_000, 1_700_000_000))
     given = Given("c", environment="native", model="m")
-    import_results(None, source, folder / "data", given)
+    import_results(source, folder / "data", given)
     return list(read_folder(folder / "data/c"))
 
 

@@ -60,7 +60,7 @@ def test_what_cannot_be_read_is_said_and_the_others_go_on(
 
 def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("bring milk")
-    with pytest.raises(ImportFormatError, match="no results of llama-bench"):
-        import_results("llama-bench", tmp_path, tmp_path / "data", GIVEN)
+    with pytest.raises(ImportFormatError, match="no results of a known tool"):
+        import_results(tmp_path, tmp_path / "data", GIVEN)
     with pytest.raises(FileNotFoundError):
-        import_results("llama-bench", tmp_path / "nowhere", tmp_path / "data", GIVEN)
+        import_results(tmp_path / "nowhere", tmp_path / "data", GIVEN)

@@ -42,7 +42,7 @@ def test_a_compressed_report_has_its_compressed_log_where_that_can_be_read(
     )
     (folder / "a.json.gz").write_bytes(gzip.compress(report))
     (folder / "a.log.gz").write_bytes(gzip.compress(log)[: None if whole else -20])
-    _, (record,) = imported("vllm-bench", folder, tmp_path / "data")
+    _, (record,) = imported(folder, tmp_path / "data")
     assert (record.file("log") is not None) == whole
     assert ("log" in record.unavailable) != whole
     assert record.workload == ("serve-in64-out16-c4-n12" if whole else "serve-c4-n12")
@@ -54,7 +54,7 @@ def test_loads_of_another_size_are_not_put_in_one_cell(
     shutil.copy(VLLM / "detailed.json", folder / "a.json")  # 32 tokens per prompt
     sweep = (VLLM / "append-sweep.json").read_text().splitlines()
     (folder / "b.json").write_text(sweep[1])  # 64, also 8 requests at concurrency 2
-    outcome, records = imported("vllm-bench", folder, tmp_path / "data")
+    outcome, records = imported(folder, tmp_path / "data")
     assert outcome.refused == []
     # The 8 requests had 513 and 128 tokens together.
     assert {record.workload for record in records} == {
@@ -63,18 +63,13 @@ def test_loads_of_another_size_are_not_put_in_one_cell(
     }
     told = [event.text for record in records for event in record.events]
     assert any("64 tokens per request in place of 32" in text for text in told)
-    sweep_file = VLLM / "append-sweep.json"
-    outcome, _ = imported("vllm-bench", sweep_file, tmp_path / "named", workload="w")
-    assert [left.source for left in outcome.refused] == [
-        f"append-sweep.json, run {n}" for n in (2, 3, 4, 5)
-    ]
 
 
 def test_what_the_client_printed_is_read_where_there_is_no_report(
     folder: Path, tmp_path: Path
 ) -> None:
     shutil.copy(VLLM / "serve-c4.log", folder)
-    _, (record,) = imported("vllm-bench", folder, tmp_path)
+    _, (record,) = imported(folder, tmp_path)
     written = json.loads((VLLM / "serve-c4.json").read_text())
     assert (record.model, record.workload) == ("tiny-llama", "serve-in64-out16-c4-n12")
     for ours, theirs in (
@@ -86,7 +81,7 @@ def test_what_the_client_printed_is_read_where_there_is_no_report(
         assert record.value(ours) == pytest.approx(written[theirs], abs=0.005), ours
     assert record.file("original") is None  # it is the log
     shutil.copy(VLLM / "serve-c4.json", folder)
-    outcome, (record,) = imported("vllm-bench", folder, tmp_path / "both")
+    outcome, (record,) = imported(folder, tmp_path / "both")
     assert record.value("ttft_mean_ms") == written["mean_ttft_ms"]
     assert outcome.skipped == []
 
@@ -102,7 +97,7 @@ def test_each_table_of_a_page_is_a_run_with_the_options_of_its_command(
     )
     source = tmp_path / "README.md"
     source.write_text(page.replace("Maximum request concurrency", "Maximum"))
-    _, records = imported("vllm-bench", source, tmp_path)
+    _, records = imported(source, tmp_path)
     assert {(record.model, record.workload) for record in records} == {
         ("b", "serve-data-sharegpt-c1-n12"),
         ("c", "serve-data-sharegpt-c8-n12"),
@@ -117,8 +112,8 @@ def test_what_the_table_of_llama_bench_does_not_say_is_not_guessed(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(UsageError, match="--environment"):
-        imported("llama-bench", LLAMA / "multi.json", tmp_path, environment=None)
-    _, records = imported("llama-bench", LLAMA / "multi.md", tmp_path / "type")
+        imported(LLAMA / "multi.json", tmp_path, environment=None)
+    _, records = imported(LLAMA / "multi.md", tmp_path / "type")
     assert {record.model for record in records} == {"llama-b-f16"}  # llama ?B F16
     table = tmp_path / "printed.txt"
     table.write_text(
@@ -126,13 +121,11 @@ def test_what_the_table_of_llama_bench_does_not_say_is_not_guessed(
         "  Device 0: NVIDIA GB10, compute capability 12.1, VMM: yes\n"
         + (LLAMA / "multi.md").read_text()
     )
-    _, records = imported("llama-bench", table, tmp_path / "command")
+    _, records = imported(table, tmp_path / "command")
     # Its own machine, and one with two servers.
     machines = {(run.model, run.machine.kind, run.machine.count) for run in records}
     assert machines == {("tiny-f16", "dgx-spark", 2)}
-    outcome, records = imported(
-        "llama-bench", LLAMA / "models.md", tmp_path / "m", model="tiny"
-    )
+    outcome, records = imported(LLAMA / "models.md", tmp_path / "m", model="tiny")
     assert outcome.refused == []  # one name does not fit all three
     assert {record.model for record in records} == {
         "llama-b-f16",
@@ -140,25 +133,13 @@ def test_what_the_table_of_llama_bench_does_not_say_is_not_guessed(
         "llama-1b-q4-k-medium",
     }
     named = LLAMA / "warmup-r5.json"  # what it names is not overridden
-    _, records = imported("llama-bench", named, tmp_path, model="tiny")
+    _, records = imported(named, tmp_path, model="tiny")
     assert {record.model for record in records} == {"small-llama-q4-k-m"}
-
-
-def test_a_name_for_the_workload_stands_for_one_shape(tmp_path: Path) -> None:
-    outcome, (record,) = imported(
-        "llama-bench", LLAMA / "kv-q8.json", tmp_path, workload="w"
-    )
-    assert (record.model, record.workload) == ("tiny-llama-q8_0".replace("_", "-"), "w")
-    (left,) = outcome.refused
-    assert "is another load than" in left.reason
 
 
 CUT = {
     "a.json": ("multi.json", 40),
     "a.jsonl": ("multi.jsonl", 40),
-    "a.csv": ("multi.csv", 40),
-    "in-last-figure.csv": ("multi.csv", 3),
-    "a.md": ("multi.md", 40),
     "no-end.json": ("second-model-missing.json", 0),
 }
 
@@ -171,7 +152,7 @@ def test_a_file_that_was_cut_is_refused_whole_and_the_others_go_on(
     text = (LLAMA / source).read_text()
     (folder / name).write_text(text[: len(text) - characters])
     shutil.copy(LLAMA / "warmup-r5.json", folder / "z.json")
-    outcome, records = imported("llama-bench", folder, tmp_path / "data", model="m")
+    outcome, records = imported(folder, tmp_path / "data", model="m")
     assert [left.source for left in outcome.refused] == [name]
     assert len(outcome.lines()) == 2
     assert len(records) == 1
@@ -190,7 +171,7 @@ def test_a_file_of_many_runs_is_redacted_and_written_once(
 
     monkeypatch.setattr(Redactor, "content", seen)
     source = LLAMA / "multi.json"
-    _, records = imported("llama-bench", source, tmp_path)
+    _, records = imported(source, tmp_path)
     assert len(records) > 2
     assert redacted.count(source.read_bytes()) == 1
     for record in records:
@@ -215,16 +196,16 @@ def test_aiperf_of_a_run_without_a_successful_request_or_a_known_load(
         del document[name]
     failed = tmp_path / "failed_aiperf.json"
     failed.write_text(json.dumps(document))
-    _, (record,) = imported("aiperf", failed, tmp_path / "failed")
+    _, (record,) = imported(failed, tmp_path / "failed")
     assert (record.workload, record.status) == ("chat-in48-out12-c2-n10", "failed")
     document = json.loads(source.read_text())
     del document["input_config"]
     failed.write_text(json.dumps(document))
-    outcome, _ = imported("aiperf", failed, tmp_path / "unknown")
+    outcome, _ = imported(failed, tmp_path / "unknown")
     assert [left.reason for left in outcome.refused] == [
         "it does not name the model; give --model"
     ]
-    _, (record,) = imported("aiperf", failed, tmp_path / "unknown", model="m")
+    _, (record,) = imported(failed, tmp_path / "unknown", model="m")
     # Named after its folder and itself.
     assert record.workload.startswith(as_key(f"{tmp_path.name}-failed-aiperf"))
     assert "named after the file" in record.events[0].text
@@ -235,7 +216,7 @@ def test_a_summary_of_sparkrun_does_not_say_whether_prefixes_were_cached(
 ) -> None:
     """Only where there is a context does it matter; a load of which it is unknown is one of its own."""
     shutil.copy(BENCHY / "sparkrun-tiny.json", tmp_path / "a.json")
-    _, records = imported("llama-benchy", tmp_path / "a.json", tmp_path / "data")
+    _, records = imported(tmp_path / "a.json", tmp_path / "data")
     assert {record.workload for record in records} == {
         *(f"pp64-tg16-c{clients}" for clients in (1, 2)),
         *(f"pp64-tg16-d64-c{clients}-caching-unknown" for clients in (1, 2)),
@@ -259,7 +240,7 @@ def test_what_is_cut_short_or_of_another_tool_is_no_result(
 ) -> None:
     (folder / name).write_text(content)
     shutil.copy(BENCHY / "vllm.json", folder / "b.json")
-    outcome, records = imported("llama-benchy", folder, tmp_path / "data")
+    outcome, records = imported(folder, tmp_path / "data")
     assert len(records) == 1
     assert [left.source for left in (*outcome.refused, *outcome.skipped)] == [name]
 
@@ -271,7 +252,7 @@ def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:
     benchmark["metrics"]["request_totals"] |= {"errored": 2, "incomplete": 1}
     benchmark["config"]["constraints"]["max_requests"]["args"]["count"] = 6
     source.write_text(json.dumps(document))
-    _, (record,) = imported("guidellm", source, tmp_path / "some")
+    _, (record,) = imported(source, tmp_path / "some")
     texts = [event.text for event in record.events]
     assert any("generation delay" in text for text in texts)
     # 2 failed and 4 succeeded; one that is cut off at the end did neither.
@@ -281,7 +262,7 @@ def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:
     assert [item.check for item in findings if item.severity == "error"] == []
     benchmark["metrics"]["request_totals"]["successful"] = 0
     source.write_text(json.dumps(document))
-    _, (record,) = imported("guidellm", source, tmp_path / "none")
+    _, (record,) = imported(source, tmp_path / "none")
     assert (record.status, record.metrics) == ("failed", {})
 
 
@@ -299,13 +280,13 @@ def test_files_of_trtllm_bench_are_told_apart_by_what_they_hold(
     ):
         shutil.copy(TRTLLM / source, folder / name)
     (folder / "notes.txt").write_text("bring milk")
-    outcome, records = imported("trtllm-bench", folder, tmp_path / "data")
+    outcome, records = imported(folder, tmp_path / "data")
     assert {left.source for left in outcome.skipped} == {
         "notes.txt",
         "tiny_requests.json",
     }
     assert [(left.source, left.reason) for left in outcome.refused] == [
-        ("cut.json", "it does not name the model; give --model")
+        ("cut.json", "not JSON, or cut short")
     ]
     gpt, tiny = sorted(records, key=lambda record: record.model)
     assert (gpt.model, gpt.iteration, gpt.status) == ("gpt-oss-120b", 7, "ok")
@@ -314,25 +295,5 @@ def test_files_of_trtllm_bench_are_told_apart_by_what_they_hold(
     assert tiny.value("request_latency_p95_ms") == pytest.approx(1925.0)
     assert {item.role for item in tiny.evidence} == {"report", "requests"}
     assert "last modification" in tiny.unavailable["started"]
-    again, _ = imported("trtllm-bench", folder, tmp_path / "data")
+    again, _ = imported(folder, tmp_path / "data")
     assert (again.imported, len(again.skipped)) == ([], 2 + 2)
-
-
-@pytest.mark.parametrize(
-    "excerpt",
-    [
-        "Request Throughput (req/sec):  2.0\nTotal Output Throughput (tokens/sec):  256.0\n",
-        "| Request Throughput (req/sec) | 2.0 |\n|--|--|\n| Total Output Throughput (tokens/sec) | 256.0 |\n",
-    ],
-    ids=["no banner", "a table of one result"],
-)
-def test_an_excerpt_is_read_without_its_banner_and_claims_no_more_than_it_says(
-    excerpt: str, tmp_path: Path
-) -> None:
-    (tmp_path / "a.txt").write_text(excerpt)
-    source, data = tmp_path / "a.txt", tmp_path / "data"
-    _, (record,) = imported("trtllm-bench", source, data, model="some")
-    assert (record.status, record.observed.engine) == ("ok", "TensorRT-LLM")
-    assert record.value("output_throughput_tok_s") == 256.0
-    assert record.value("request_throughput_req_s") == 2.0
-    assert record.observed.speculative_decoding is None

@@ -52,7 +52,7 @@ def imported(owner: str, data: Path, mapping: Path | None) -> tuple[int, list[Re
     if not folder.is_dir():
         pytest.skip(f"needs {folder}")
     given = Given("c", mapping=mapping, environment=None if mapping else "native")
-    outcome = import_results(None, folder, data, given)
+    outcome = import_results(folder, data, given)
     assert outcome.refused == []
     why = [left.reason for left in outcome.skipped]
     named = sum(not reason.startswith("not a result") for reason in why)
@@ -83,7 +83,7 @@ def test_tables_in_pages_of_others_are_no_results(tmp_path: Path) -> None:
     folder = STRANGERS / owner
     if not folder.is_dir():
         pytest.skip(f"needs {folder}")
-    outcome = import_results(None, folder, tmp_path, Given("c"), preview=True)
+    outcome = import_results(folder, tmp_path, Given("c"), preview=True)
     assert outcome.records == []
     # Kinds of his own files: sweeps of users in two forms, of contexts, and what he put together of them.
     assert len(outcome.unread) >= 4
@@ -118,10 +118,10 @@ def test_a_text_is_a_result_only_where_it_is_its_owners(
     (folder / "page.md").write_text(text)
     given = Given("c", model="m", environment="native", machine="DGX Spark")
     if reason is None:
-        assert len(import_results(None, folder, tmp_path, given).records) == 1
+        assert len(import_results(folder, tmp_path, given).records) == 1
         return
     with pytest.raises(ImportFormatError, match=reason):
-        import_results(None, folder, tmp_path, given)
+        import_results(folder, tmp_path, given)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_what_a_program_printed_is_no_quotation(line: str, tmp_path: Path) -> No
     folder.mkdir()
     (folder / "client.log").write_text(f"{line}\n{RESULT}")
     given = Given("c", model="m", environment="native", machine="RTX 4080 Super")
-    assert len(import_results(None, folder, tmp_path, given).records) == 1
+    assert len(import_results(folder, tmp_path, given).records) == 1
 
 
 def test_rows_that_say_that_nobody_measured_them_are_left_out(tmp_path: Path) -> None:
@@ -149,9 +149,7 @@ def test_rows_that_say_that_nobody_measured_them_are_left_out(tmp_path: Path) ->
         "run: {model: model, engine: engine, started: date}\nsame: {workload: w}\n"
         "metrics: {output_throughput_tok_s: tok/s}\n"
     )
-    outcome = import_results(
-        None, tmp_path / "in", tmp_path, Given("c", mapping=mapping)
-    )
+    outcome = import_results(tmp_path / "in", tmp_path, Given("c", mapping=mapping))
     assert [left.source for left in outcome.skipped] == [
         "runs.csv, run 2",
         "sample-runs.csv",
@@ -176,11 +174,11 @@ def test_builds_of_a_tool_are_told_apart_by_backend_and_by_the_names_of_files(
         document = [test | {"backends": backend, "test_time": "2026-03-01T10:00:00Z"}]
         (folder / f"m-7b__{toolbox}.json").write_text(json.dumps(document))
     given = Given("c", environment="native")
-    outcome = import_results(None, folder, tmp_path / "one", given)
+    outcome = import_results(folder, tmp_path / "one", given)
     places = {run.environment for run in records_in(tmp_path / "one")}
     assert places == {"native-vulkan", "native-rocm"}
     assert outcome.pattern == "{model}__{variant}.json"
     given = replace(given, about=About(path=outcome.pattern))
-    import_results(None, folder, tmp_path / "two", given)
+    import_results(folder, tmp_path / "two", given)
     places = {run.environment for run in records_in(tmp_path / "two")}
     assert places == {"native-radv", "native-rocm7", "native-rocm6"}

@@ -68,7 +68,7 @@ def imported(
         declared = folder / "map.yaml"
         declared.write_text(mapping)
     told = Given("c", mapping=declared, **given)
-    return import_results(None, file, folder / "data", told, preview=preview)
+    return import_results(file, folder / "data", told, preview=preview)
 
 
 def records(folder: Path) -> list[Record]:
@@ -211,7 +211,6 @@ def test_a_bad_mapping_is_a_line_with_its_place(
     [
         ("run: {model: Model}\n", "name the columns of the figures"),
         ("- model\n", "begin with run: and metrics:"),
-        ("reads: aiperff\n", "aiperff is no workload"),
         (
             "run: {model: m}\nrequests: {tttt: m}\n",
             "requests.tttt is no time of a request",
@@ -461,9 +460,9 @@ requests: {tpot: {at: cases.answers.*.tpot_s, unit: s}}
     declared = tmp_path / "map.yaml"
     declared.write_text(mapping)
     given = Given("c", mapping=declared)
-    outcome = import_results(None, folder, tmp_path / "data", given)
+    outcome = import_results(folder, tmp_path / "data", given)
     assert (len(outcome.imported), outcome.refused) == (2, [])
-    assert [left.reason for left in outcome.skipped] == ["not a result of mine"]
+    assert [left.reason for left in outcome.skipped] == ["not a result of a known tool"]
     found = {record.workload: record for record in records(tmp_path)}
     users, cached = found["mine-c8"], found["mine-cached"]
     assert users.cell == ("m", "native", "mine-c8")
@@ -511,7 +510,7 @@ def test_the_path_of_a_file_says_model_and_clients(tmp_path: Path) -> None:
         "requests: {ttft: {at: first, unit: s}}\n"
     )
     given = Given("c", mapping=mapping)
-    outcome = import_results(None, tmp_path / "in", tmp_path / "data", given)
+    outcome = import_results(tmp_path / "in", tmp_path / "data", given)
     assert [left.source for left in outcome.skipped] == ["qwen/fp8/other.json"]
     (record,) = records(tmp_path)
     assert (record.model, record.workload) == ("qwen", "concurrency4")
@@ -528,7 +527,7 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     """With the name of the place given it reads the table."""
     file = tmp_path / "runs.csv"
     file.write_text("Model,clients,date,tok/s,TTFT (s),note\nm,4,2026-03-01,70,0.5,x\n")
-    outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
+    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
     lines = outcome.lines()
     assert lines[1:] == [
         "# file runs.csv with output_throughput_tok_s, ttft_mean_ms",
@@ -580,7 +579,7 @@ def test_a_preview_says_what_the_names_of_columns_mean(
 ) -> None:
     file = tmp_path / "run.json"
     file.write_text(json.dumps({"model": "m", "tok/s": 5, **columns}))
-    outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
+    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
     assert lines <= set(outcome.lines())
 
 
@@ -632,12 +631,12 @@ def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
         (folder / name).write_text(json.dumps(document))
     data = tmp_path / "data"
     with pytest.raises(ImportFormatError, match="--preview prints a mapping"):
-        import_results(None, folder, data, Given("c"))
-    starter = import_results(None, folder, data, Given("c"), preview=True)
+        import_results(folder, data, Given("c"))
+    starter = import_results(folder, data, Given("c"), preview=True)
     mapping = tmp_path / "map.yaml"
     mapping.write_text("\n".join(starter.lines()))
     given = Given("c", mapping=mapping, environment="native")
-    outcome = import_results(None, folder, data, given)
+    outcome = import_results(folder, data, given)
     assert (outcome.refused, [item.source for item in outcome.skipped]) == (
         [],
         ["notes.json"],

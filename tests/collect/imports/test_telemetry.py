@@ -32,7 +32,7 @@ ABOUT = About.model_validate(
 
 
 def imported(source: Path, data: Path) -> list[Record]:
-    return importing.imported("vllm-bench", source, data, about=ABOUT)[1]
+    return importing.imported(source, data, about=ABOUT)[1]
 
 
 def telemetry(watt: float) -> str:

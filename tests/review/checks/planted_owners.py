@@ -56,7 +56,7 @@ class OwnerFault:
         if planted:
             self.edit(source)
         given = Given("c", environment="container", machine="dgx-spark", model="m")
-        import_results(None, source, data, given)
+        import_results(source, data, given)
 
 
 # -- how files are changed ---------------------------------------------------------------------------------------

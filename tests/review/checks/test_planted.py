@@ -59,7 +59,7 @@ def test_no_real_result_of_a_client_contradicts_itself(
     kind: str, tmp_path: Path
 ) -> None:
     given = Given("c", environment="native", machine="h200", model="tiny-llama")
-    import_results(kind, IMPORTS / kind, tmp_path, given)
+    import_results(IMPORTS / kind, tmp_path, given)
     findings = list(review(load(tmp_path)).findings)
     assert not wrong(findings)
     assert "mixed-machines" not in {finding.check for finding in findings}
@@ -70,7 +70,7 @@ def test_a_tool_that_counts_more_tokens_than_it_asked_for_is_told(
 ) -> None:
     """GenAI-Perf 24.12 counted the tokens of streamed answers five times, as its makers say."""
     given = Given("c", environment="native", machine="h200")
-    import_results("genai-perf", IMPORTS / "genai-perf", tmp_path, given)
+    import_results(IMPORTS / "genai-perf", tmp_path, given)
     (finding,) = (
         found
         for found in review(load(tmp_path)).findings
