@@ -15,8 +15,9 @@ from benchmarks.harness import Row, row
 from benchmarks.load import Cost, cost
 from sparkpub.record.owner import ARENA_FILE
 from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.text import counted
 
-OWNERS = (20, 200)
+OWNERS = (1, 20)
 RUNS = 300
 """Runs of an owner."""
 IDENTITY = ("-c", "user.name=benchmark", "-c", "user.email=none@example.org")
@@ -67,12 +68,19 @@ def measured(sizes: Sequence[int]) -> list[Row]:
             for name, unit in (("processor", "s"), ("clock", "s"), ("together", "MiB")):
                 against = None
                 if first is not None:
-                    against = f"{sizes[0]} owners", [getattr(first[step], name)]
+                    against = counted(sizes[0], "owner"), [getattr(first[step], name)]
                 what = "memory" if name == "together" else name
                 value = [getattr(spent, name)]
-                about = f"{owners} owners, {step}: {what}"
+                about = f"{counted(owners, 'owner')}, {step}: {what}"
                 found.append(row(about, value, unit, against=against))
         first = first or costs
+    further = sizes[-1] - sizes[0]
+    if first is not None and further > 0:
+        for name, unit in (("processor", "s"), ("together", "MiB")):
+            begin, end = (getattr(each["build"], name) for each in (first, costs))
+            what = "memory" if name == "together" else name
+            about = f"build, each further owner: {what}"
+            found.append(row(about, [(end - begin) / further], unit))
     return found
 
 
