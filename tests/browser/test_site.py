@@ -96,6 +96,16 @@ def test_no_page_errs_reaches_out_or_shuts_anybody_out(site: Host) -> None:
     assert problems == {}
 
 
+def test_a_button_can_be_read(site: Host) -> None:
+    """axe does not judge letters that have the colour of their ground."""
+    page = site.open("campaigns/phase1/").page
+    colours = page.locator(".md-content .md-button").evaluate_all(
+        "all => all.map((one) => [getComputedStyle(one).color, getComputedStyle(document.body).backgroundColor])"
+    )
+    assert colours
+    assert all(letters != ground for letters, ground in colours)
+
+
 def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
     visit = site.open("campaigns/phase1/")
     visit.page.evaluate(

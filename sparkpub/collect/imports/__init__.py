@@ -50,14 +50,12 @@ def import_results(
     found = read_files(folder, _readers(given))
     lefts = [item for item in found if isinstance(item, Left)]
     outcome = ImportOutcome(preview)
+    no_results = {left.source for left in lefts if left.reason == NO_RESULT}
+    outcome.unread = starter.kinds(folder, no_results)
     if len(lefts) == len(found) and not any(left.refused for left in lefts):
-        if given.mapping is None:
-            outcome.unread = starter.kinds(folder)
         if not (outcome.unread and preview):
             raise _no_results(path, lefts, outcome.unread)
         return outcome
-    no_results = (left for left in lefts if left.reason == NO_RESULT)
-    outcome.unread = starter.kinds(folder, {left.source for left in no_results})
     if given.about.path is None and given.mapping is None:
         outcome.pattern = starter.builds(_sources(found))
     campaigns = [

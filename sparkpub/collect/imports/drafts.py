@@ -11,7 +11,6 @@ from sparkpub.collect.imports.doubtful import invented
 from sparkpub.collect.imports.facts import Facts, SaidOfRun
 from sparkpub.collect.imports.folder import Beside
 from sparkpub.collect.imports.given import (
-    NAMELESS,
     UNDATED,
     Draft,
     Given,
@@ -112,7 +111,7 @@ class Drafts:
         answer, load = _answer(found, files, beside), asked(mapping, document)
         model, name = _names(said, run.shaped, beside.facts, given)
         if model is None:
-            raise UnplacedError(NAMELESS)
+            raise UnplacedError("it does not name the model; give --model")
         load_name, of_load = self._load_name(said, load, beside)
         sizes = _sizes(mapping, document, load, answer)
         workload, of_size = self._workload(model, load_name, sizes)
@@ -158,7 +157,7 @@ class Drafts:
         self, own: Mapping[str, bytes], beside: Beside, telemetry: bytes
     ) -> Iterator[tuple[str, bytes, str]]:
         """Files that were read and are not a run's own as they are."""
-        file, notes = beside.file, beside.nearest_notes
+        file, notes = beside.file, beside.noted
         log_of_call = b"" if "log" in own else beside.log_of_call
         is_own = file.content in (*own.values(), beside.log, log_of_call)
         if not is_own and file.suffix != ".parquet":  # which is no text to redact

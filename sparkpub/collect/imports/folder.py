@@ -7,7 +7,7 @@ may have (`07-telemetry.csv`: `07-chat.json`).
 """
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -25,7 +25,7 @@ from sparkpub.tools.language import named_in
 from sparkpub.tools.where import holds
 
 LOG = ".log"
-_TOLD = (".md",)
+_TOLD = ".md"
 """People keep what a tool printed in it, with the command."""
 _NOTES = "meta.json"
 _TELEMETRY = "telemetry"
@@ -50,7 +50,6 @@ class Folder:
     path: Path
     given: Given
     _names: dict[Path, frozenset[str]] = field(default_factory=dict)
-    _notes: dict[Path, list[Notes]] = field(default_factory=dict)
 
     def files(self) -> Iterator[ResultFile | Left]:
         """Every file, by name, or why it cannot be read. Hidden files and links are passed over. Raises
@@ -88,7 +87,7 @@ class Folder:
         """Whether a file is one that a report beside it, or below its folder, may have: nothing has to be said of
         it."""
         reports = self.reports(file.path.parent)
-        if file.suffix in (LOG, *_TOLD):
+        if file.suffix in (LOG, _TOLD):
             return any(begins(name, file.stem) for name in reports)
         if file.suffix == ".csv":
             is_named = any(begins(name, file.stem) for name in reports)
@@ -104,22 +103,16 @@ class Folder:
                     return unpacked(folder / name)
         return b""
 
-    def notes(self, file: ResultFile) -> Iterator[Notes]:
-        """The notes on a file, the farthest first: from the folder that is imported down to its own."""
-        folders = [file.path.parent]
-        for _ in Path(file.source).parts[:-1]:
-            folders.append(folders[-1].parent)
+    def notes(self, file: ResultFile) -> Notes | None:
+        """The notes on a file: those of its folder, else of the nearest one above it that is imported."""
         further = [name for layout in self.given.layouts for name in layout.notes]
-        for folder in reversed(folders):
-            if folder not in self._notes:
-                self._notes[folder] = [*self._noted(folder, (*further, _NOTES))]
-            yield from self._notes[folder]
-
-    def _noted(self, folder: Path, names: Iterable[str]) -> Iterator[Notes]:
-        for name in names:
-            content = self.read(folder, [name]) if name in self.names(folder) else b""
-            if content:
-                yield Notes(_said(content), content, Path(name).suffix)
+        folder = file.path.parent
+        for _ in Path(file.source).parts:
+            for name in (_NOTES, *further):
+                if content := self.read(folder, [name]):
+                    return Notes(_said(content), content, Path(name).suffix)
+            folder = folder.parent
+        return None
 
 
 @dataclass
@@ -132,23 +125,16 @@ class Beside:
     """Whether the file is of one run; log and telemetry beside one of several are of none of them alone."""
 
     @cached_property
-    def _noted(self) -> list[Notes]:
-        return [*self.folder.notes(self.file)]
+    def noted(self) -> Notes | None:
+        """The file of notes on it."""
+        return self.folder.notes(self.file)
 
     @cached_property
     def notes(self) -> Mapping[str, Any]:
-        """What people noted, by name; the nearest file counts where several say the same."""
-        said: dict[str, Any] = {}
-        for notes in self._noted:
-            said |= notes.said
+        """What people noted, by name."""
         if self.file.suffix in (".yaml", ".yml"):
-            said |= _said(self.file.content)
-        return said
-
-    @property
-    def nearest_notes(self) -> Notes | None:
-        """The nearest file of notes."""
-        return self._noted[-1] if self._noted else None
+            return _said(self.file.content)
+        return self.noted.said if self.noted else {}
 
     @cached_property
     def layout(self) -> NotesLayout:
@@ -163,7 +149,7 @@ class Beside:
         if self.folder.path == self.file.path:
             return True
         same = (name for name in self._names if Path(name).stem == self.file.stem)
-        return any(Path(name).suffix not in _TOLD for name in same)
+        return any(Path(name).suffix != _TOLD for name in same)
 
     @property
     def is_other(self) -> bool:
@@ -201,7 +187,7 @@ class Beside:
     @cached_property
     def told(self) -> bytes:
         """What people wrote of the run in a file of the report's name."""
-        return self._read([self.file.stem + suffix for suffix in _TOLD])
+        return self._read([self.file.stem + _TOLD])
 
     @cached_property
     def telemetry(self) -> bytes:

@@ -153,5 +153,3 @@ class Left:
 CONTAINER = "container"
 """Environment of results beside which an image is named."""
 UNDATED = "the results hold no date; the time is the file's last modification"
-NAMELESS = "it does not name the model; give --model"
-"""The reason of a `Left`."""

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from sparkpub.collect.imports.facts import counted, of_the_server
 from sparkpub.collect.imports.given import (
     CONTAINER,
-    NAMELESS,
     Draft,
     Given,
     Left,
@@ -25,9 +24,6 @@ from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import read_folder
 from sparkpub.tools.asked import as_key
 from sparkpub.tools.variant import backend, variant
-
-_MOST_WORDS = 3
-"""So many settings that differ are named."""
 
 
 class _Build(NamedTuple):
@@ -42,8 +38,7 @@ class _Build(NamedTuple):
     settings: tuple[tuple[str, str], ...]
 
     def apart(self, others: Sequence["_Build"]) -> str:
-        """What this build has otherwise than any of the others, a few settings included; empty where that is too
-        much for a name."""
+        """What this build has otherwise than any of the others; empty where only settings tell them apart."""
         said = [
             str(getattr(self, name))
             for name in ("called", "backend", "version", "weights")
@@ -52,14 +47,7 @@ class _Build(NamedTuple):
         ]
         if self.machines and any(self.machines != each.machines for each in others):
             said.append(f"{self.machines}-machine{'s' if self.machines > 1 else ''}")
-        alike = [each for each in others if each[:-1] == self[:-1]]
-        theirs = {item for each in alike for item in each.settings}
-        own = [
-            f"{name}-{value}"
-            for name, value in self.settings
-            if alike and (name, value) not in theirs
-        ]
-        return "-".join([*said, *own]) if len(own) <= _MOST_WORDS else ""
+        return "-".join(said)
 
 
 def placed(
@@ -67,14 +55,15 @@ def placed(
 ) -> Iterator[Draft | Left]:
     """Everything found, each draft with its environment.
 
-    Raises UsageError where no draft has one, and neither the results nor the command line say where they ran.
+    Raises UsageError where there are drafts and none has one.
     """
     drafts = [_in_environment(item) for item in found if isinstance(item, Draft)]
     lefts = [item for item in found if isinstance(item, Left)]
     homeless = [draft for draft in drafts if draft.environment is None]
-    nameless = [left for left in lefts if left.reason == NAMELESS]
-    if given.environment is None and len(homeless) == len(drafts):
-        _ask(homeless, nameless)
+    if homeless and given.environment is None and len(homeless) == len(drafts):
+        raise UsageError(
+            "these results don't say where they ran", remedy="add --environment native"
+        )
     yield from lefts
     for draft in homeless:
         yield Left(draft.source, "it does not say where it ran; add --environment")
@@ -82,16 +71,6 @@ def placed(
     names = _EnvironmentKeys(at_home, folder, given.about.machine.count)
     for draft in at_home:
         yield replace(draft, environment=names.of(draft))
-
-
-def _ask(homeless: Sequence[Draft], nameless: Sequence[Left]) -> None:
-    """Raise UsageError with the options to add, where all that is missing is what they can say."""
-    what, wanted = "where they ran", "--environment native"
-    if nameless:
-        what += " and which model it was"
-        wanted += " --model NAME"
-    if homeless or nameless:
-        raise UsageError(f"these results don't say {what}", remedy=f"add {wanted}")
 
 
 def _in_environment(draft: Draft) -> Draft:
@@ -118,11 +97,6 @@ class _EnvironmentKeys:
     ) -> None:
         self._redactor = Redactor()
         self._machines = machines
-        self._versions: dict[object, set[str]] = defaultdict(set)
-        """Versions that runs of a model and environment say: one that says none is of the only one."""
-        for draft in drafts:
-            version = draft.observed.engine_version
-            self._versions[_place(draft)] |= {version} if version else set()
         self._builds: dict[object, dict[_Build, None]] = defaultdict(dict)
         for draft in drafts:
             self._builds[_place(draft)][self._build(draft)] = None
@@ -157,14 +131,12 @@ class _EnvironmentKeys:
     def _build(self, draft: Draft) -> _Build:
         """As the record of a draft would have it."""
         seen, facts = draft.observed, draft.facts
-        versions = self._versions[_place(draft)]
-        only = next(iter(versions)) if len(versions) == 1 else None
         settings = self._redactor.options(facts.settings)
         return _Build(
             facts.image,
             self._machines or facts.nodes,
             facts.weights and seen.quantization,
-            seen.engine_version or only,
+            seen.engine_version,
             backend(seen.settings),
             facts.variant,
             of_the_server(settings),

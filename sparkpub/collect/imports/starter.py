@@ -89,15 +89,15 @@ def _section(
         yield f"  {name}: {said}"
 
 
-def kinds(folder: Folder, unread: Collection[str] | None = None) -> list[Kind]:
-    """The kinds of files with figures, of all or of those that were not read; what says most first."""
+def kinds(folder: Folder, unread: Collection[str]) -> list[Kind]:
+    """The kinds of files with figures among those that were not read; what says most first."""
     found: dict[object, list[tuple[Proposal, str]]] = defaultdict(list)
     there = []
     for file in islice(folder.files(), _MOST_FILES):
         if not isinstance(file, ResultFile) or file.suffix not in forms.TABLES:
             continue
         there.append(file.source)
-        if is_notes(file) or (unread is not None and file.source not in unread):
+        if is_notes(file) or file.source not in unread:
             continue
         said = proposal(file)
         if said is not None and said.says[0]:

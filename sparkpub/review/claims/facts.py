@@ -51,7 +51,6 @@ class Fact(documents.ListEntry):
     """The words of the source, in which the figure and its unit stand. None where they are not at hand."""
     quoted_unit: str | None = None
     """The unit in the quotation where it is not `unit`: memory in GiB that was published as GB."""
-    note: str | None = None
 
     @model_validator(mode="after")
     def _says_what_it_is(self) -> Self:

@@ -88,9 +88,11 @@ class Card:
 
 def cards(publication: Publication) -> list[Card]:
     """Every question in the order in which readers ask. Without a ranked model only what holds for any site."""
-    boards = home_boards(publication)
-    if not boards:
+    every = publication.boards
+    if not every:
         return [_mine()]
+    home = every[0].machine
+    boards = {board.use.key: board for board in every if board.machine == home}
     one = boards.get("one")
     return [
         _fastest(one),
@@ -104,14 +106,6 @@ def cards(publication: Publication) -> list[Card]:
         _mine(),
         _engines(one),
     ]
-
-
-def home_boards(publication: Publication) -> dict[str, Board]:
-    """The boards of the machine that comes first, by their use."""
-    boards = publication.boards
-    return {
-        board.use.key: board for board in boards if board.machine == boards[0].machine
-    }
 
 
 def _missing(

@@ -109,8 +109,9 @@ def context(
         for row in board.rows
         if row.model == model.name
     ]
-    # A comparison is of throughput, and begins with the fewest users.
-    compared = [row for board, row in answers if board.metric.name == GENERATION]
+    # With one of these a comparison begins: the smallest load.
+    known = [speed for speed in model.speeds if not speed.doubts]
+    compared = [speed for speed in known if GENERATION in speed.figures]
     return {
         **entry(model),
         "answers": answers,
@@ -127,7 +128,7 @@ def context(
             _recipe(name, speeds)
             for name, speeds in zip(names.values(), model.setups.values(), strict=True)
         ],
-        "compared": identity(compared[0].best.speed) if compared else "",
+        "compared": identity(min(compared, key=_by_load)) if compared else "",
         "accuracy": list(_accuracy(publication, model)),
         "fits": [
             (fit, memory.of_machine(publication, fit.speed.machine))

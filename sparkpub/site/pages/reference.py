@@ -410,8 +410,6 @@ def _fact(fact: Fact) -> str:
         line += f" {place}."
     if fact.quote:
         line += f" Quoted: “{plain(fact.quote)}”."
-    if fact.note:
-        line += f" {plain(fact.note)}"
     return line
 
 

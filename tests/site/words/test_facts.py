@@ -27,7 +27,6 @@ def written(tmp_path: Path, text: str) -> Path:
     ("value", "text"),
     [
         ("value: 119.64", "119.64 GiB"),
-        ("value: 1234567", "1,234,567.00 GiB"),
         ("value: -3", "−3.00 GiB"),
         ("value: 20\n  upper: 30", "20.00–30.00 GiB"),
     ],
