@@ -18,7 +18,7 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.names import in_environment, runs_of
 from sparkpub.review.progress import VersionLine, beyond_noise, in_words
-from sparkpub.review.statistics.estimate import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, growth
 from sparkpub.review.sweeps import SHOWS_A_SHAPE, Axis, Line
 from sparkpub.review.tables.capacities import LIMITS, NOT_RANKED, TOLD_SECONDS
@@ -97,7 +97,7 @@ def growing(metric: Metric, found: Sequence[Curve]) -> str:
     if shape != "level":
         farthest, way = (max, "up") if shape == "grows" else (min, "down")
         best = farthest(found, key=Curve.last)
-        text += f", {way} to {metric.rounded(best.last())} ({best.name})"
+        text += f", {way} to {metric.told(best.last())} ({best.name})"
     return f"{metric.subject} {verb} {text}."
 
 
@@ -135,19 +135,28 @@ _REPLICATIONS = {
 
 def replication(rows: Sequence[TableRow], sessions: Collection[Any]) -> str:
     """`3 comparisons over 2 machines: 1 replicated, 2 undecided (at most 3.2 %).` `rows` are those over all of the
-    sessions; what is not clear has the ends of its intervals for bounds."""
+    sessions."""
     parts = []
     for word, said in _REPLICATIONS.items():
         mine = [row for row in rows if row.replication == word]
         bound = ""
         if word == "undecided" and mine and all(row.ci95_effect for row in mine):
-            most = max(abs(end) for row in mine for end in row.ci95_effect)
-            bound = f" ({sentences.at_most(most)})"
+            bound = f" ({sentences.at_most(max(map(_bound, mine)))})"
         if mine:
             parts.append(f"{len(mine)} {said}{bound}")
     number = max(row.machines for row in rows)
     on = counted(number, "machine" if len(sessions) == number else "session")
     return f"{counted(len(rows), 'comparison')} over {on}: {', '.join(parts)}."
+
+
+def _bound(row: TableRow) -> float:
+    """The farther end of the 90 % interval, of which each end is a bound of its side as everywhere; the lines are the
+    wider ones at 95 %."""
+    low, high = row.ci95_effect
+    df = row.machines - 1
+    narrower = t_quantile(1 - ALPHA, df) / t_quantile(1 - ALPHA / 2, df)
+    far: float = abs(row.effect) + narrower * (high - low) / 2
+    return far
 
 
 # ---- Order, capacity, coverage, users --------------------------------------------------------------------------------
@@ -241,6 +250,10 @@ def versions(lines: Sequence[VersionLine]) -> str:
     loads, beyond = counted(len(lines), "load"), beyond_noise(lines)
     changes = [line.total.value for line in beyond or lines]
     ends = between(min(changes), max(changes), 1, signed=True)
+    if all(line.total.interval() is None for line in lines):
+        return (
+            f"{loads}, {ends}{SPACE}%: too few runs to tell a change from their noise."
+        )
     if not beyond:
         return f"None of {loads} is shown to change ({ends}{SPACE}% measured; Holm)."
     return f"{len(beyond)} of {loads} changed beyond the noise of their runs (Holm), by {ends}{SPACE}%."
