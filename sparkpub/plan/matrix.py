@@ -285,9 +285,10 @@ def parse(text: str, name: str = "matrix") -> Matrix:
 
 
 def from_document(document: Mapping[str, Any], where: str) -> Matrix:
-    """The matrix stored in a campaign.json. Raises MatrixError naming the file."""
+    """The matrix stored in a campaign.json: options that an earlier version had are data. Raises MatrixError naming the
+    file."""
     try:
-        return Matrix.model_validate(document)
+        return Matrix.model_validate(document, extra="ignore")
     except ValidationError as error:
         problem = f"matrix.{field_problems(error)[0]}"
         raise MatrixError(

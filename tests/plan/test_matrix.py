@@ -144,6 +144,19 @@ def test_options_have_the_type_that_is_declared_and_are_written_as_declared() ->
     assert matrix.declared_environment("native") == environments["native"]
 
 
+def test_an_option_that_was_withdrawn_is_data_in_a_campaign() -> None:
+    workloads = {
+        "w": {"type": "matmul", "tf32": True},
+        "v": {"type": "vllm-bench", "batch_size": 8},
+    }
+    document = a_matrix().document()
+    document |= {"workloads": workloads, "gates": {"power_mode": "MAXN"}}
+    matrix = matrices.from_document(document, "c")
+    assert matrix.document()["workloads"] == workloads
+    with pytest.raises(MatrixError, match=r"unknown key workloads\.w\.tf32"):
+        matrices.parse(json.dumps(document), "m.yaml")
+
+
 CELL = ("a", "native", "w")
 
 

@@ -25,9 +25,6 @@ from sparkpub.tools import reading
 from sparkpub.tools.reader import ReportReading, of_tool
 from sparkpub.tools.shapes import llama_bench as shape
 
-CacheType = Literal["f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"]
-"""Number formats of the KV cache."""
-
 _A_TEST = r'"n_gen": \d'
 """The line with a test's result, which is printed when the test is over."""
 
@@ -50,22 +47,12 @@ class LlamaBenchOptions(Options):
     """How often each test is measured; its rate is their mean."""
     warmup: NonNegativeInt = 1
     """Repetitions of each test before the measured ones, besides the tool's own warm-up; they do not count."""
-    n_batch: PositiveInt | None = None
-    """Most tokens of a prompt submitted together (`--batch-size`); none: the tool's default, 2048."""
-    n_ubatch: PositiveInt | None = None
-    """Most tokens of a prompt computed together (`--ubatch-size`); none: the tool's default, 512."""
     flash_attention: bool | None = None
     """Whether attention is computed by one fused kernel (`--flash-attn`); none: the build's default."""
-    cache_type_k: CacheType | None = None
-    """Number format of the cached keys (`--cache-type-k`); none: f16."""
-    cache_type_v: CacheType | None = None
-    """Number format of the cached values (`--cache-type-v`); none: f16. A quantised one needs `flash_attention`."""
     gpu_layers: NonNegativeInt | None = None
     """Layers computed on the GPU (`--n-gpu-layers`); none: the build's default, which is all of them."""
-    threads: PositiveInt | None = None
-    """Processor threads (`--threads`); none: the tool's choice."""
     extra_args: tuple[str, ...] = ()
-    """Appended to the command, e.g. `--split-mode`, `none`."""
+    """Appended to the command, e.g. `--cache-type-k`, `q8_0`, `--threads`, `"8"`."""
     executable: Annotated[str, Field(min_length=1)] = "llama-bench"
     """The program, by name or path."""
 
@@ -93,13 +80,8 @@ def command(case: RunCase, options: LlamaBenchOptions) -> Command:
             "--n-gen": options.output_tokens,
             "--n-depth": options.depth,
             "--repetitions": options.repetitions + options.warmup,
-            "--batch-size": options.n_batch,
-            "--ubatch-size": options.n_ubatch,
             "--flash-attn": flash_attention,
-            "--cache-type-k": options.cache_type_k,
-            "--cache-type-v": options.cache_type_v,
             "--n-gpu-layers": options.gpu_layers,
-            "--threads": options.threads,
             "--output": "jsonl",
             "--progress": True,
         }

@@ -104,9 +104,6 @@ class LlamaBenchyOptions(ClientOptions):
     """Requests sent at once (`--concurrency`)."""
     repetitions: PositiveInt = 3
     """Measured rounds (`--runs`), after one that does not count; a rate is their mean."""
-    latency_mode: Literal["api", "generation", "none"] = "api"
-    """What is taken off the time of a prompt (`--latency-mode`): the time of a small page, of a single token, or
-    nothing."""
     coherence: bool = True
     """Ask for the capital of France first, and measure nothing where the answer is not Paris. Weights that are random
     are not asked."""
@@ -139,7 +136,7 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
             "--enable-prefix-caching": options.prefix_caching,
             "--concurrency": options.concurrency,
             "--runs": options.repetitions,
-            "--latency-mode": options.latency_mode,
+            "--latency-mode": "api",
             "--skip-coherence": case.random_weights or not options.coherence,
             "--format": "json",
             "--save-result": f"{{folder}}/{_REPORT}",

@@ -59,26 +59,16 @@ class TrtllmBenchOptions(Options):
     """Maximum batch size. Mode latency runs batch 1."""
     max_num_tokens: PositiveInt = 8192
     """Most tokens in one step of the engine, prompts included; not the size of the KV cache."""
-    max_seq_len: PositiveInt | None = None
-    """Most tokens of prompt and output together; none: the longest of the dataset."""
     concurrency: PositiveInt | None = None
     """Requests in flight; none submits all at once, so that latency includes the queue."""
     warmup: Annotated[int, Field(ge=0)] = 2
     """Requests before the measured ones; they do not count."""
     streaming: bool = True
     """Stream tokens, which TTFT and TPOT need; mode latency always does."""
-    backend: Literal["pytorch", "_autodeploy"] | None = None
-    """Engine behind the tool; none: the version's own default, `pytorch` from 1.0 on."""
-    kv_cache_free_gpu_memory_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Share of the memory free after loading that the KV cache takes; none: the tool's default, 0.9."""
     kv_cache_tokens: PositiveInt | None = None
     """Pins the KV cache to so many tokens: the fair way to compare environments."""
     llm_api_options: dict[str, Any] = Field(default_factory=dict)
     """Merged last into the YAML that trtllm-bench takes, for options that are not listed here."""
-    config_flag: Literal["--extra_llm_api_options", "--config"] = (
-        "--extra_llm_api_options"
-    )
-    """How the version spells the flag of that YAML; newer ones prefer `--config`."""
     executable: Annotated[str, Field(min_length=1)] = "trtllm-bench"
     """The program, by name or path."""
 
@@ -114,12 +104,9 @@ def command(case: RunCase, options: TrtllmBenchOptions) -> Command:
             "--warmup": options.warmup,
             "--max_batch_size": options.max_batch_size if throughput else None,
             "--max_num_tokens": options.max_num_tokens,
-            "--max_seq_len": options.max_seq_len,
             "--concurrency": options.concurrency,
             "--streaming": throughput and options.streaming,
-            "--backend": options.backend,
-            "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
-            options.config_flag: f"{WORKDIR}/{_API}" if api else None,
+            "--extra_llm_api_options": f"{WORKDIR}/{_API}" if api else None,
             "--report_json": f"{WORKDIR}/{_REPORT}",
             "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
         }
@@ -222,8 +209,7 @@ def llm_api_options(case: RunCase, options: TrtllmBenchOptions) -> dict[str, Any
     if options.kv_cache_tokens is not None:
         api["kv_cache_config"] = {
             "max_tokens": options.kv_cache_tokens,
-            "free_gpu_memory_fraction": options.kv_cache_free_gpu_memory_fraction
-            or 0.9,
+            "free_gpu_memory_fraction": 0.9,
             "enable_block_reuse": False,
         }
     if case.random_weights:

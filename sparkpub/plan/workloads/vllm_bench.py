@@ -65,8 +65,9 @@ class VllmBenchOptions(ClientOptions):
     """
 
     type: Literal["vllm-bench"] = "vllm-bench"
-    mode: Literal["serve"]
-    """A client of a server. `vllm bench throughput` and `latency` are programs for the workload `command`."""
+    mode: Literal["serve", "throughput", "latency"] = "throughput"
+    """`serve` is a client of a server. The other two are no longer run, and stay readable in campaigns: they are
+    programs for the workload `command`."""
     tokenizer: Annotated[str, Field(min_length=1)] | None = None
     """Folder or name of the tokenizer, with which prompts are made and tokens counted; None: the model's
     folder."""
@@ -99,6 +100,9 @@ class VllmBenchOptions(ClientOptions):
 def command(case: RunCase, options: VllmBenchOptions) -> Command:
     """The client of a server: of the environment's, or in a driver of one that runs already. Its prompts differ from
     run to run. Raises WorkloadError where the options make none."""
+    if options.mode != "serve":
+        what = f"mode {options.mode} of vllm-bench is no longer run; its records stay readable"
+        raise case.refusal(what, "write mode: serve, or use the workload command")
     url = case.server_url(options.url, "mode serve of vllm-bench")
     model, tokenizer = "{model}", options.tokenizer or case.model_path
     if options.url is None:
