@@ -1,7 +1,7 @@
 """What the leaderboard shows: the boards of `review.leaderboard` in words, and what they can be filtered by."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import inf
 from typing import Any
@@ -36,10 +36,6 @@ SIZES = {4: "up to 4B", 16: "4B to 16B", 48: "16B to 48B", inf: "over 48B"}
 UNKNOWN = "size not stated"
 
 
-ColumnsOfBoard = Mapping[int | None, Sequence[str]]
-"""Widths of weights, each with the formats in it."""
-
-
 def context(publication: Publication) -> dict[str, Any]:
     """What the template needs."""
     boards = publication.boards
@@ -62,8 +58,8 @@ def context(publication: Publication) -> dict[str, Any]:
     }
 
 
-def columns_of(board: Board) -> ColumnsOfBoard:
-    """The columns of a board."""
+def columns_of(board: Board) -> dict[int | None, list[str]]:
+    """The columns of a board: widths of weights, each with the formats in it."""
     return {
         bits: sorted({speed.weights for speed in board.speeds if speed.bits == bits})
         for bits in board.widths

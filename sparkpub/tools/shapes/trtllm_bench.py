@@ -5,8 +5,8 @@ while profiling and once for real, so that the last line counts. The label `Mode
 what was loaded shows in the bytes of KV cache per token and in the weights.
 
 Files of one run share their name up to the role: `a.log`, `a.report.json` (or `a_report.json`, `a.json`),
-`a.requests.json`; what they are is told by their content. People publish excerpts of the printed report, and tables of
-several, with or without the headings: `Request Throughput (req/sec): | 0.97 | 0.98`. Each column is a run and a cell of
+`a.requests.json`; what they are is told by their content. People publish tables of several printed reports:
+`Request Throughput (req/sec): | 0.97 | 0.98`. Each column is a run and a cell of
 its own, since no file says what tells them apart. The tool does not say where it ran.
 """
 

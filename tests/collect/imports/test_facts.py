@@ -14,10 +14,9 @@ from sparkpub.collect import imports
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given
 from sparkpub.collect.imports.outcome import ImportOutcome
-from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
-from sparkpub.record.store import read_campaign, read_folder
+from sparkpub.record.store import read_folder
 
 FOLDER = Path(__file__).parents[2] / "data/imports/bench-spark"
 GRANITE = FOLDER / "results/granite-4.1/granite-4.1-8b/bf16"
@@ -152,31 +151,6 @@ def test_telemetry_of_a_test_belongs_to_its_only_run(
         for (_, _, workload), record in records.items()
         if workload.endswith("n100")
     )
-
-
-def test_results_of_two_tools_become_two_campaigns_that_declare_themselves(
-    tmp_path: Path,
-) -> None:
-    about = tmp_path / "about.yaml"
-    footnote = {"cells": ["granite-4.1-8b/*/*"], "text": "Measured twice."}
-    parts = [
-        {"campaign": "closed", "tools": ["llama-benchy"], "title": "At once"},
-        {"campaign": "unused", "tools": ["aiperf"]},
-    ]
-    told = {"title": "Both", "campaigns": parts, "footnotes": [footnote]}
-    about.write_text(yaml.safe_dump(told))
-    given = Given("rest", about=imports.about(about, FOLDER))
-    outcome = import_results(FOLDER, tmp_path / "data", given)
-    assert (len(outcome.imported), len(outcome.skipped)) == (21, 2)
-    made = {path.name: read_campaign(path) for path in (tmp_path / "data").iterdir()}
-    titles = {name: campaign.title for name, campaign in made.items()}
-    assert titles == {"closed": "At once", "rest": "Both"}
-    assert made["closed"].footnotes == (
-        Footnote.model_validate(footnote, strict=False),
-    )
-    for name, tool in (("closed", "llama-benchy"), ("rest", "vllm-bench")):
-        for item in read_folder(tmp_path / "data" / name):
-            assert item.record.requested.workload["type"] == tool
 
 
 @pytest.mark.parametrize(
