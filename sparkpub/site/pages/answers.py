@@ -425,19 +425,26 @@ def _containers(publication: Publication) -> Card:
         rows = publication.results.comparisons_of(campaign.name, metric.name)
         if rows and kinds == {"native", "Docker"} and not publication.shared(campaign):
             cost = campaign_page.effect(publication, campaign, metric)
-            if cost is not None:
-                found.append((mine[0], campaign.name, cost))
+            at_home = mine[0].machine == home
+            found.append((cost is None, not at_home, mine[0], campaign.name, cost))
+    found.sort(key=lambda item: item[:2])
     if not found:
         how = "A matrix with environments of both kinds does:"
         return _missing(question, how, "sparkpub collect MATRIX", "guide/spark/")
-    speed, name, cost = min(found, key=lambda item: item[0].machine != home)
+    _, is_away, speed, name, cost = found[0]
     where = f"{speed.setup.engine or 'Engine not stated'} on {speed.machine}"
-    text = "" if speed.machine == home else f" On {home}: not known."
+    href, text = f"campaigns/{name}/", ""
+    if is_away:
+        text = f"On {home}: not known"
+        measured = [item for item in found if not item[1]]
+        text += "; it was measured in separate blocks of time." if measured else "."
+    if cost is None:
+        return Card(question, text, href, "Evidence", where, large="not known")
     machines = f", {cost.machines} machines" if cost.machines > 1 else ""
     return Card(
         question,
-        f"{cost.words}.{text}",
-        f"campaigns/{name}/",
+        f"{cost.words}. {text}".strip(),
+        href,
         "Evidence",
         scope=f"{where}{machines}: change of output throughput, 95 % interval",
         large=between(cost.low, cost.high, 1, signed=True),

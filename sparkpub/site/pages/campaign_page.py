@@ -346,7 +346,8 @@ def effect(
     ends = [end for interval in intervals for end in interval or ()]
     words = "Differs between models"
     if "undecided" in verdicts:
-        words = "No clear effect"
+        few = together is None and any(map(sentences.is_of_few, rows))
+        words = "Too few independent runs" if few else "No clear effect"
     elif len(verdicts) == 1:
         margin = f"{rows[0].equivalence_margin_percent:g}{SPACE}%"
         equal = f"Equal within {margin}"
