@@ -150,7 +150,10 @@ class _Writer:
         axes = ("model", "environment", "workload")
         for axis, name in zip(axes, cell, strict=True):
             if matrix is not None and name not in getattr(matrix, f"{axis}s"):
-                return Left(draft.source, f"the matrix has no {axis} {name}")
+                why = f"the matrix has no {axis} {name}"
+                if getattr(draft, axis) is None:
+                    why = f"does not say its {axis}; give a matrix of that one alone"
+                return Left(draft.source, why)
         iteration = draft.iteration or 1 + self.iterations[cell]
         stem = stem_of(cell, iteration, draft.started)
         files = [*self._files(draft, stem)] if self.originals else []
