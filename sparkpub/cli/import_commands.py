@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sparkpub.cli.group import cli
-from sparkpub.cli.options import DATA, JSON, PATH, declared_in
+from sparkpub.cli.options import DATA, JSON, PATH, declared_in, refuse_beside
 from sparkpub.cli.printing import finish, next_step, on_data, print_as
 
 _MACHINE_HELP = "Kind of machine, such as dgx-spark, if the results do not name it."
@@ -75,6 +75,7 @@ def import_(
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
     if again:
+        refuse_beside("again", "preview", "as_json")
         _read_again(path, preview=more["preview"], as_json=as_json)
         return
     from sparkpub.collect import imports

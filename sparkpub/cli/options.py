@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from sparkpub.record.errors import UsageError
 from sparkpub.record.settings import DEFAULT_DATA
 
 if TYPE_CHECKING:
@@ -73,6 +75,18 @@ def _named(path: Path, data: Path) -> tuple[Path, str | None]:
     if not path.exists() and (data / path / CAMPAIGN_FILE).is_file():
         return data, path.name
     return path, None
+
+
+def refuse_beside(option: str, *fitting: str) -> None:
+    """Raise UsageError for an option on the command line that has no effect with another one; `fitting` have."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        is_option = isinstance(parameter, click.Option)
+        if is_given and is_option and name not in (option, *fitting):
+            what = f"{parameter.opts[0]} has no effect with --{option}"
+            raise UsageError(what, remedy="leave it out")
 
 
 def declared_in(matrix_file: Path | None) -> "Matrix | None":

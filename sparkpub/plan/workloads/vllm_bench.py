@@ -136,7 +136,8 @@ def parse(
         observed = reading.observed(left.identity)
         return no_answer("no report from vllm bench", observed)
     facts, besides = _beside(left, said)
-    observed = reading.observed(facts | left.identity)
+    settings = {**left.identity["settings"], **_foreign_tokenizer(left.report)}
+    observed = reading.observed(facts | left.identity | {"settings": settings})
     if said.mode == "serve" and not said.succeeded:
         # The client ends with exit code 0 then, and reports zeros.
         return no_answer("no request succeeded", observed)
@@ -219,3 +220,14 @@ def printed(log: bytes) -> dict[str, tuple[float, float]]:
     }
     duration = {"measured_time_ms": rf"Benchmark duration \(s\):\s+{_NUMBER}"}
     return reading.printed(log, rates) | reading.printed(log, duration, scale=1e3)
+
+
+def _foreign_tokenizer(report: Mapping[str, Any]) -> dict[str, str]:
+    """The tokenizer that cut the prompts, where it is that of a model whose name has no word in common."""
+    used, model = (
+        reading.word(report.get(f"{name}_id")) for name in ("tokenizer", "model")
+    )
+    if used is None or model is None or used.startswith(("/", ".")):
+        return {}
+    own, other = (set(re.findall("[a-z]{3,}", name.lower())) for name in (model, used))
+    return {} if own & other else {"tokenizer": f"{used}, of another model"}
