@@ -85,7 +85,8 @@ def refuse_beside(option: str, *fitting: str) -> None:
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         is_option = isinstance(parameter, click.Option)
         if is_given and is_option and name not in (option, *fitting):
-            what = f"{parameter.opts[0]} has no effect with --{option}"
+            called = "/".join([*parameter.opts, *parameter.secondary_opts])
+            what = f"{called} has no effect with --{option}"
             raise UsageError(what, remedy="leave it out")
 
 
