@@ -11,7 +11,7 @@ import os
 import pkgutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import astuple, dataclass
 from functools import partial
 from importlib import metadata
@@ -152,9 +152,10 @@ class Drawings(ExitStack):
         name = cache.key("chart", key, chart.identity, self._decided_by)
         self._names[key] = name
         entry = self._cache.get(name)
-        if entry is not None:
-            self._found[key] = Drawn(*from_json(entry))
-            return
+        with suppress(ValueError):  # a damaged entry is drawn again
+            if entry is not None:
+                self._found[key] = Drawn(*from_json(entry))
+                return
         self._waiting.append((key, chart))
         if len(self._waiting) == POOL_FROM and _CORES > 1:
             self._send()

@@ -133,13 +133,23 @@ def test_what_cannot_be_drawn_is_one_line_that_names_the_chart() -> None:
             of_row(href=address)
 
 
-def test_what_the_cache_holds_is_not_drawn_again(
+def test_the_cache_gives_the_same_and_heals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     charts = {"a": Chart(POINTS, ROWS), "b": Chart(POINTS, ROWS[:5])}
     first = draw_many(charts, tmp_path)
-    monkeypatch.delattr(drawing, "draw")
-    assert draw_many(charts, tmp_path) == first
+    damaged, _ = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    made: list[str] = []
+
+    def counting(key: str, chart: Chart) -> Drawn:
+        made.append(key)
+        return draw(key, chart)
+
+    monkeypatch.setattr(drawing, "draw", counting)
+    for _ in range(2):
+        assert draw_many(charts, tmp_path) == first
+        assert len(made) == 1
 
 
 @pytest.mark.parametrize(
