@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from sparkpub.record import documents
-from sparkpub.record.errors import ClaimError, SparkpubError
+from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
 from sparkpub.record.text import listed
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
@@ -179,9 +179,14 @@ def _judged(path: Path, _: str, review: Review) -> Mapping[str, Verdict | ClaimE
 
 @lru_cache(_MOST_KEPT)
 def read_page(source: WrittenPage) -> Sequence[str]:
-    """What a reader sees of a page, title and description included. Raises ClaimError with file and line."""
+    """What a reader sees of a page, title and description included. Raises ClaimError with file and line, SiteError for
+    what no engine could follow."""
     page = proof(source)
-    seen = prose.passages(prose.to_html(page.text))
+    try:
+        seen = prose.passages(prose.to_html(page.text))
+    except RecursionError:
+        what, remedy = "its parts are nested too deep", "write it as plain Markdown"
+        raise SiteError(what, where=source.uri, remedy=remedy) from None
     titles = (page.meta.get(name) for name in ("title", "description", "summary"))
     return [*filter(None, titles), *seen]
 

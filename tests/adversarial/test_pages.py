@@ -8,6 +8,7 @@ import pytest
 from sparkpub import cli
 from sparkpub.record.errors import ClaimError, SiteError
 from sparkpub.site import expressions
+from sparkpub.site.proofreading import read_page
 from sparkpub.site.sources import read
 
 
@@ -67,6 +68,14 @@ def test_a_page_that_is_no_file_or_not_utf_8_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "pipe.md", "pipe.md")
     with pytest.raises(SiteError, match="not UTF-8 at byte 3"):
         read(tmp_path / "latin.md", "latin.md")
+
+
+def test_lists_without_end_are_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "p.md"
+    lines = (" " * (4 * level) + "- a\n" for level in range(300))
+    path.write_text("".join(lines))
+    with pytest.raises(SiteError, match="nested too deep"):
+        read_page(read(path, "p.md"))
 
 
 def test_a_file_cannot_steer_the_terminal(
