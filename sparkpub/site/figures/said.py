@@ -18,7 +18,7 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.names import in_environment, runs_of
 from sparkpub.review.progress import VersionLine, beyond_noise, in_words
-from sparkpub.review.statistics.estimate import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, growth
 from sparkpub.review.sweeps import SHOWS_A_SHAPE, Axis, Line
 from sparkpub.review.tables.capacities import LIMITS, NOT_RANKED, TOLD_SECONDS
@@ -135,19 +135,28 @@ _REPLICATIONS = {
 
 def replication(rows: Sequence[TableRow], sessions: Collection[Any]) -> str:
     """`3 comparisons over 2 machines: 1 replicated, 2 undecided (at most 3.2 %).` `rows` are those over all of the
-    sessions; what is not clear has the ends of its intervals for bounds."""
+    sessions."""
     parts = []
     for word, said in _REPLICATIONS.items():
         mine = [row for row in rows if row.replication == word]
         bound = ""
         if word == "undecided" and mine and all(row.ci95_effect for row in mine):
-            most = max(abs(end) for row in mine for end in row.ci95_effect)
-            bound = f" ({sentences.at_most(most)})"
+            bound = f" ({sentences.at_most(max(map(_bound, mine)))})"
         if mine:
             parts.append(f"{len(mine)} {said}{bound}")
     number = max(row.machines for row in rows)
     on = counted(number, "machine" if len(sessions) == number else "session")
     return f"{counted(len(rows), 'comparison')} over {on}: {', '.join(parts)}."
+
+
+def _bound(row: TableRow) -> float:
+    """The farther end of the 90 % interval, of which each end is a bound of its side as everywhere; the lines are the
+    wider ones at 95 %."""
+    low, high = row.ci95_effect
+    df = row.machines - 1
+    narrower = t_quantile(1 - ALPHA, df) / t_quantile(1 - ALPHA / 2, df)
+    far: float = abs(row.effect) + narrower * (high - low) / 2
+    return far
 
 
 # ---- Order, capacity, coverage, users --------------------------------------------------------------------------------
@@ -210,12 +219,9 @@ def _rate(value: float) -> str:
 
 
 def coverage(states: Mapping[str, int]) -> str:
-    """`All 100 runs done.`, `Of 100 runs: 98 done, 2 failed.`"""
-    runs = counted(sum(states.values()), "run")
-    told = [(number, state) for state, number in states.items() if number]
-    if len(told) == 1:
-        return f"All {runs} {told[0][1]}."
-    return f"Of {runs}: {', '.join(f'{number} {state}' for number, state in told)}."
+    """`Of 100 runs: 98 done, 2 failed.`"""
+    told = [f"{number} {state}" for state, number in states.items() if number]
+    return f"Of {counted(sum(states.values()), 'run')}: {', '.join(told)}."
 
 
 def users(rows: pd.DataFrame, line: Line) -> str:

@@ -78,7 +78,8 @@ def test_runs_are_held_against_the_mean_that_the_drawing_takes(
 
 
 def test_machines_may_disagree_or_leave_it_open(options: SiteOptions) -> None:
-    """What is open has the farther end of its interval for a bound."""
+    """Of 5 % and 3.5 % the interval of the mean reaches 12.706 standard errors to either side, and the end of the 90 %
+    interval, which is the bound, 6.314."""
     apart = {"a": drawn(100, 5, 1), "b": drawn(140, -5, 2)}
     assert a_library(options, a_fleet(apart)).figure(NAME, "c").says == (
         "1 comparison over 2 machines: 1 not replicated."
@@ -86,7 +87,8 @@ def test_machines_may_disagree_or_leave_it_open(options: SiteOptions) -> None:
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 3.5, 2)}
     figure = a_library(options, a_fleet(measured)).figure(NAME, "c")
     together = figure.chart.rows[-1]
-    most = math.ceil(10 * together["high"]) / 10
+    half = (together["high"] - together["low"]) / 2
+    most = math.ceil(10 * (together["value"] + half * 6.314 / 12.706)) / 10
     assert figure.says == (
         f"1 comparison over 2 machines: 1 undecided (at most {most:.1f}{SPACE}%)."
     )
