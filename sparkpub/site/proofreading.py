@@ -31,8 +31,6 @@ UNREADABLE, UNBOUND, CLAIM, DEAD = (
     "dead-evidence",
 )
 """The checks of kind `prose`."""
-_MOST_KEPT = 512
-"""Pages that a preview does not read again."""
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
 _RUN = re.compile(r"(?:^|/)runs/([A-Za-z0-9][\w.-]*?)(?:\.md|/|$)")
 _EVIDENCE = re.compile(r"(?:^|/)evidence/([a-z0-9][a-z0-9.-]*)/([A-Za-z0-9][\w.-]*)$")
@@ -177,7 +175,7 @@ def _judged(path: Path, _: str, review: Review) -> Mapping[str, Verdict | ClaimE
 # -- pages -----------------------------------------------------------------------------------------------------
 
 
-@lru_cache(_MOST_KEPT)
+@cache
 def read_page(source: WrittenPage) -> Sequence[str]:
     """What a reader sees of a page, title and description included. Raises ClaimError with file and line, SiteError for
     what no engine could follow."""

@@ -101,8 +101,6 @@ class Typed:
 
     kind: Literal["figure", "verdict"]
     text: str
-    before: str
-    """The words in front of it, to find its line."""
 
 
 def passages(html: str) -> list[str]:
@@ -126,13 +124,13 @@ def typed(passage: str) -> Iterator[Typed]:
     verdict stands."""
     text = _plain(passage)
     for found in _SPELLED.finditer(text):
-        yield Typed("figure", found[0], text[: found.start()])
+        yield Typed("figure", found[0])
     for found in _FIGURE.finditer(_NAMING.sub(_blank_names, text)):
-        yield Typed("figure", found[0], text[: found.start()])
+        yield Typed("figure", found[0])
     if JUDGED not in text:
         quoted = _QUOTED.sub(lambda quote: " " * len(quote[0]), text)
         for found in _VERDICT.finditer(quoted):
-            yield Typed("verdict", found[0], text[: found.start()])
+            yield Typed("verdict", found[0])
 
 
 def _blank_names(found: re.Match[str]) -> str:
@@ -204,14 +202,13 @@ class _ProseReader(HTMLParser):
 def line_of(source: str, said: Typed) -> int:
     """The line of a page's source (1-based) at which something typed stands, as near as the text tells."""
     digits = re.search(_NUMBER, said.text)
-    last_word = (said.before.split() or [""])[-1].strip(BOUND + JUDGED)
-    marks = [said.text, digits[0] if digits else "", last_word]
     without_code = _FENCED.sub(lambda block: "\n" * block[0].count("\n"), source)
-    likeness = [
-        [bool(mark) and mark in _plain(line) for mark in marks]
-        for line in without_code.split("\n")
-    ]
-    return likeness.index(max(likeness)) + 1
+    lines = [_plain(line) for line in without_code.split("\n")]
+    for mark in (said.text, digits[0] if digits else said.text):
+        for number, line in enumerate(lines, 1):
+            if mark in line:
+                return number
+    return 1
 
 
 _FENCED = re.compile(r"^\s*(```+|~~~+).*?(?:^\s*\1.*?$|\Z)", re.DOTALL | re.MULTILINE)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,8 +25,6 @@ CLAIMS_FILE, FACTS_FILE = "claims.yaml", "facts.yaml"
 _FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 _UNQUOTED = re.compile(r"^\w+: *\{\{", re.MULTILINE)
 """YAML takes braces at the beginning of a value for a mapping."""
-_MOST_KEPT = 512
-"""Pages that a preview does not parse again."""
 
 
 def dates(given: object) -> tuple[datetime, datetime]:
@@ -125,7 +123,7 @@ def read(path: Path, uri: str) -> WrittenPage:
     return source_of(text.replace("\r\n", "\n"), uri)
 
 
-@lru_cache(_MOST_KEPT)
+@cache
 def source_of(text: str, uri: str) -> WrittenPage:
     """A page of this text; the same one for the same text."""
     unwanted = outside.CONTROL.search(text)

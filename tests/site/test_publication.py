@@ -17,7 +17,6 @@ from sparkpub.review.names import Names
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.publication import (
-    LEADING,
     cell_label,
 )
 from tests.building import a_record
@@ -64,10 +63,6 @@ def headlines(campaign: CampaignData, options: SiteOptions) -> list[str]:
 OWN = MetricValue(
     value=1.0, unit="points", source="report", direction="neither", label="Score"
 )
-MEASURED = (
-    *("output_throughput_tok_s", "request_latency_p50_ms", "ttft_p50_ms"),
-    *("kv_cache_gib", "tpot_p50_ms", "peak_memory_gib"),
-)
 
 
 @pytest.mark.parametrize(
@@ -101,22 +96,10 @@ def test_what_leads_a_campaign(
     assert len(set(found)) == len(found)
 
 
-def test_metrics_of_the_workload_go_before_what_the_sampler_saw(
-    options: SiteOptions,
-) -> None:
-    """The rank of the temperature is before that of no metric of the workload, and it comes last all the same."""
-    values = known(*SAMPLED, source="sampler") | known(*MEASURED)
-    found = headlines(a_campaign(values), options)
-    assert set(found) == set(MEASURED)
-    assert len(found) == LEADING
-    assert found[0] == "output_throughput_tok_s"
-
-
 @pytest.mark.parametrize(
     ("models", "environments", "workloads", "label"),
     [
         (("m",), ("e",), ("w",), "m"),
-        (("m",), ("e",), ("w", "v"), "w"),
         (("m", "n"), ("e", "f"), ("w", "v"), "m · native (e) · w"),
     ],
 )

@@ -380,15 +380,12 @@ def _tip() -> "alt.Tooltip":
 
 
 def _runs(base: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Chart":
-    """Runs as points that lead to them."""
-    drawn = points_of(_of("run", base), groups, legend)
-    return drawn.encode(tooltip=_tip(), href=alt.Href("href:N"))
-
-
-def points_of(marks: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Chart":
-    """Points by group; of a run that is left out only the outline shows."""
+    """Runs as points by group that lead to them; of a run that is left out only the outline shows."""
     hollow = {"test": "datum.counts === false", "value": 0}
-    drawn: alt.Chart = marks.mark_point(size=46, filled=True).encode(
+    points = _of("run", base).mark_point(size=46, filled=True)
+    drawn: alt.Chart = points.encode(
+        tooltip=_tip(),
+        href=alt.Href("href:N"),
         color=_look(alt.Color, groups, SERIES, legend),
         stroke=_look(alt.Stroke, groups, SERIES),
         shape=_look(alt.Shape, groups, theme.SHAPES, legend),

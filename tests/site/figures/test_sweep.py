@@ -132,15 +132,6 @@ def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
     assert figure.says.startswith("4 of 5 points are on the efficiency frontier")
 
 
-def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> None:
-    """The table of tests is made of runs; a workload of the matrix that has none yet is listed all the same."""
-    library = a_library(throughput({1: 100, 2: 200, 4: 400}), options)
-    (campaign,) = library.publication.campaigns
-    context = campaign_page.context(library.publication, library, campaign)
-    assert len(context["charts"]) == 2
-    assert context["card"]["answers"][0].startswith("Output throughput grows from")
-
-
 LINE = throughput({1: 100, 2: 200, 4: 300})
 
 

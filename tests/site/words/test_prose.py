@@ -125,7 +125,6 @@ def test_an_expression_is_a_call_and_nothing_more(text: str) -> None:
         ("# Title\n\nIt is 70 GiB.\n", 3),
         ("```\n70 GiB\n```\n\nIt is 70 GiB.\n", 5),
         ("Before.\n\n| tok/s |\n|---|\n| 119.8 |\n", 5),
-        ("Before.\n\nIt took &#55;&#48; GiB.\n", 3),
         ("`70` apples\n\nThe mean is 70 GiB.\n", 3),
     ],
 )
