@@ -219,9 +219,12 @@ def _rate(value: float) -> str:
 
 
 def coverage(states: Mapping[str, int]) -> str:
-    """`Of 100 runs: 98 done, 2 failed.`"""
-    told = [f"{number} {state}" for state, number in states.items() if number]
-    return f"Of {counted(sum(states.values()), 'run')}: {', '.join(told)}."
+    """`All 100 runs done.`, `Of 100 runs: 98 done, 2 failed.`"""
+    runs = counted(sum(states.values()), "run")
+    told = [(number, state) for state, number in states.items() if number]
+    if len(told) == 1:
+        return f"All {runs} {told[0][1]}."
+    return f"Of {runs}: {', '.join(f'{number} {state}' for number, state in told)}."
 
 
 def users(rows: pd.DataFrame, line: Line) -> str:
