@@ -255,11 +255,11 @@ def of_tool(tool: str) -> ResultMapping:
 
 def read(report: Mapping[str, Any], tools: Iterable[str]) -> ReportReading | None:
     """The report of one of these tools, the first that it is of; None for any other document. A row of a document is
-    read as if it were the only one of its own, and a document with one row as that."""
+    read as if it were the only one of its own, with what was kept around it, and a document with one row as that."""
     for tool in tools:
         for mapping in of_tools()[tool]:
             rows = str(mapping.rows)
-            documents = [report, {rows: report}]
+            documents = [report, {rows: report}, {**report, rows: report}]
             listed = reading.objects(report.get(rows))
             documents += [{**report, rows: row} for row in listed if len(listed) == 1]
             for document in documents:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sparkpub.tools.reader import read
 from tests.collect.imports.importing import imported
 
 LLAMA_SERVER = {
@@ -159,6 +160,10 @@ def test_a_tools_own_file_is_read_for_what_it_is(
         found = {name: record.value(name) for name in record.metrics}
         known = {name: value for name, value in found.items() if value is not None}
         assert known == pytest.approx(figures), known
+        report = record.file("report")
+        assert report is not None
+        kept = json.loads((tmp_path / "data/c" / report.path).read_text())
+        assert read(kept, [tool]) is not None
 
 
 def test_conversations_are_another_load_than_single_turns(tmp_path: Path) -> None:

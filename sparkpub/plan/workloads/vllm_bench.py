@@ -227,7 +227,7 @@ def _foreign_tokenizer(report: Mapping[str, Any]) -> dict[str, str]:
     used, model = (
         reading.word(report.get(f"{name}_id")) for name in ("tokenizer", "model")
     )
-    if used is None or model is None or used.startswith(("/", ".")):
-        return {}
+    if used is None or model is None or used.startswith(("/", ".", "<")):
+        return {}  # a folder, which may begin with <home>
     own, other = (set(re.findall("[a-z]{3,}", name.lower())) for name in (model, used))
     return {} if own & other else {"tokenizer": f"{used}, of another model"}
