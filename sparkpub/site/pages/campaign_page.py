@@ -247,10 +247,15 @@ def is_home(publication: Publication, campaign: CampaignData) -> bool:
 
 
 def extent(publication: Publication, campaign: CampaignData) -> str:
-    """How much was measured: `24 models in 38 builds`, each a model in an environment."""
+    """How much was measured: `24 models in 38 builds`, or `4 models in 2 environments` where a key is a model."""
+    keys, environments, _ = campaign.axes
     models = {publication.names.entity(record).key for record in campaign.records}
+    number = len(models) or len(keys)
     builds = {(record.model, record.environment) for record in campaign.records}
-    return f"{counted(len(models), 'model')} in {counted(len(builds), 'build')}"
+    kinds = counted(len(builds), "build")
+    if number == len(keys):
+        kinds = counted(len(environments), "environment")
+    return f"{counted(number, 'model')} in {kinds}"
 
 
 def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
