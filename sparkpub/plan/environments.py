@@ -176,13 +176,20 @@ def _device(text: str) -> str:
     return text
 
 
+def _named(gpus: Any) -> Any:
+    """A number of GPUs, as campaigns of earlier versions have it: the engine gave the first ones."""
+    return tuple(map(str, range(gpus))) if type(gpus) is int else gpus
+
+
 class DockerOptions(LaunchOptions):
     """Options of `type: docker`: the flags of `docker run` under their own names."""
 
     type: Literal["docker"] = "docker"
     image: Annotated[str, Field(min_length=1)]
     """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
-    gpus: Literal["all"] | tuple[str, ...] | None = None
+    gpus: Annotated[
+        Literal["all"] | tuple[str, ...] | None, BeforeValidator(_named)
+    ] = None
     """`--gpus`: all, or a list of GPU indices. Needs the NVIDIA container toolkit."""
     devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""

@@ -151,8 +151,11 @@ def test_an_option_that_was_withdrawn_is_data_in_a_campaign() -> None:
     }
     document = a_matrix().document()
     document |= {"workloads": workloads, "gates": {"power_mode": "MAXN"}}
+    old = {"type": "docker", "image": "i", "gpus": 2, "runtime": "nvidia"}
+    document["environments"]["old"] = old
     matrix = matrices.from_document(document, "c")
     assert matrix.document()["workloads"] == workloads
+    assert matrix.environments["old"].gpu_indices == (0, 1)
     with pytest.raises(MatrixError, match=r"unknown key workloads\.w\.tf32"):
         matrices.parse(json.dumps(document), "m.yaml")
 
