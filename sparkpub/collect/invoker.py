@@ -11,7 +11,10 @@ def user() -> pwd.struct_passwd | None:
     uid = os.environ.get("SUDO_UID", "")
     if os.geteuid() != 0 or not uid.isdigit() or int(uid) == 0:
         return None
-    return pwd.getpwuid(int(uid))
+    try:
+        return pwd.getpwuid(int(uid))
+    except KeyError:  # below `sudo chroot` the user has no name
+        return None
 
 
 def give(path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkpub.collect import invoker
 from sparkpub.collect.git import Committer, Repository
 from sparkpub.collect.machine.processes import start_ticks
 from sparkpub.collect.progress import Progress
@@ -354,3 +355,12 @@ def test_under_sudo_files_and_commits_are_the_invoking_users(
         *(repository / ".git" / "objects").rglob("*"),
     ]
     assert {path.stat().st_uid for path in made} == {nobody}
+
+
+def test_below_sudo_chroot_the_user_has_no_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The passwd of the machine is not there; what was measured stays root's."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("SUDO_UID", "4294967000")
+    assert invoker.user() is None
