@@ -199,10 +199,14 @@ def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]
             what, remedy = str(problem.problem), "write it as plain YAML"
         if problem.problem_mark is not None:
             line = problem.problem_mark.line + 1
-    except (yaml.YAMLError, ValueError, OverflowError) as problem:
+    except (yaml.YAMLError, *_OF_VALUES) as problem:
         what = f"not YAML: {problem}"
     where = name if line is None else f"{name}:{line}"
     raise error(what, where=where, remedy=remedy)
+
+
+_OF_VALUES = (ValueError, OverflowError, KeyError, AttributeError)
+"""What PyYAML lets through of values that cannot be read: the last two of `!!bool maybe` and `!!timestamp x`."""
 
 
 class _UnboundedError(yaml.MarkedYAMLError):

@@ -106,6 +106,8 @@ def test_control_characters_are_replaced_where_a_record_is_written() -> None:
         ("a: *b", "found undefined alias, m.yaml:1"),
         ("\n" + "[" * 51 + "]" * 51, "nested deeper than 50 levels, m.yaml:2"),
         ("a: !!python/name:os.system x", "not YAML: could not determine a constructor"),
+        ("a: !!bool maybe", "not YAML: 'maybe', m.yaml"),
+        ("a: !!timestamp x", "fix the syntax there"),
         ("a: 2024-13-45", "not YAML: month must be in 1..12, m.yaml"),
         ("a: [", "fix the syntax there"),
     ],
