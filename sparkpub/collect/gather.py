@@ -54,13 +54,14 @@ def gather(
 ) -> Iterator[Gathered]:
     """Every owner of a file of lines, into a data folder each below `out`, but for lines that are in the file `known`.
     A line that fails costs its line: what was gathered of that owner before stays. An owner whose line is gone goes."""
-    earlier = read(known) if known else ()
-    lines = [line for line in read(path) if line not in earlier]
+    lines, earlier = read(path), read(known) if known else ()
     out.mkdir(parents=True, exist_ok=True)
     for folder in gathered(out):
         if folder.name not in {line.id for line in lines}:
             shutil.rmtree(folder)
     for line in lines:
+        if line in earlier:
+            continue
         told = partial(Gathered, line.id, line.commit)
         try:
             yield told(_gathered(line, path.parent, out / line.id, say))

@@ -1,4 +1,4 @@
-"""Other owners' campaigns, gathered from real repositories: over `file://` and over git's own HTTP."""
+"""Other owners' campaigns, gathered from real repositories over `file://`."""
 
 import os
 import shutil
@@ -48,11 +48,12 @@ def theirs(tmp_path: Path) -> Path:
     return folder
 
 
-def gathered(hub: Path, *lines: str) -> Result:
+def gathered(hub: Path, *lines: str, known: Path | None = None) -> Result:
     hub.mkdir(exist_ok=True)
     (hub / "arena.yaml").write_text("".join(f"- {{{line}}}\n" for line in lines))
     arguments = ["gather", str(hub / "arena.yaml"), "--out", str(hub / "gathered")]
-    return CliRunner().invoke(cli, arguments)
+    more = [] if known is None else ["--known", str(known)]
+    return CliRunner().invoke(cli, [*arguments, *more])
 
 
 def line(name: str, place: Path, commit: str, more: str = "") -> str:
@@ -89,6 +90,21 @@ def test_an_unchanged_line_costs_nothing_and_a_line_that_is_gone_takes_its_folde
     done = gathered(hub, one)
     assert done.output.endswith("unchanged\n")
     assert [path.name for path in (hub / "gathered").iterdir()] == ["one"]
+
+
+def test_lines_that_are_known_are_passed_over_and_keep_their_folder(
+    tmp_path: Path, theirs: Path
+) -> None:
+    hub, commit = tmp_path / "hub", committed(theirs)
+    first, second = (line(name, theirs, commit) for name in ("one", "two"))
+    assert gathered(hub, first).exit_code == 0
+    known = hub / "known.yaml"
+    shutil.copy(hub / "arena.yaml", known)
+    shutil.rmtree(theirs / ".git" / "refs")  # nobody could be gathered any more
+    said = gathered(hub, first, second, known=known)
+    assert "one" not in said.output
+    assert "two" in said.output
+    assert [path.name for path in owner.gathered(hub / "gathered")] == ["one"]
 
 
 def test_results_are_imported_as_their_line_says(tmp_path: Path) -> None:
