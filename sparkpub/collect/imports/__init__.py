@@ -17,7 +17,7 @@ from sparkpub.collect.imports.folder import Folder
 from sparkpub.collect.imports.given import About, Draft, Given, Left, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.collect.imports.placing import placed
-from sparkpub.collect.imports.runs import NO_RESULT, ToolReader, read_files
+from sparkpub.collect.imports.runs import NO_RESULT, UNMAPPED, ToolReader, read_files
 from sparkpub.collect.imports.starter import Kind
 from sparkpub.collect.imports.writing import write
 from sparkpub.record import catalogue
@@ -30,6 +30,7 @@ from sparkpub.tools.language import of_tools, read_mappings
 _HEADING = re.compile(r"(?m)^# (\S[^\n]*?)\s*$")
 _FIRST_LETTERS = 5000
 _LONGEST_TITLE = 300
+_NO_RESULTS = (NO_RESULT, UNMAPPED)
 
 
 def import_results(
@@ -50,11 +51,11 @@ def import_results(
     found = read_files(folder, _readers(given))
     lefts = [item for item in found if isinstance(item, Left)]
     outcome = ImportOutcome(preview)
-    no_results = {left.source for left in lefts if left.reason == NO_RESULT}
+    no_results = {left.source for left in lefts if left.reason in _NO_RESULTS}
     outcome.unread = starter.kinds(folder, no_results)
     if len(lefts) == len(found) and not any(left.refused for left in lefts):
         if not (outcome.unread and preview):
-            raise _no_results(path, lefts, outcome.unread)
+            raise _no_results(path, lefts, outcome.unread, given)
         return outcome
     if given.about.path is None and given.mapping is None:
         outcome.pattern = starter.builds(_sources(found))
@@ -70,17 +71,18 @@ def import_results(
 
 
 def _no_results(
-    path: Path, lefts: Sequence[Left], unread: Sequence[Kind]
+    path: Path, lefts: Sequence[Left], unread: Sequence[Kind], given: Given
 ) -> ImportFormatError:
     """That there is nothing, with the first reason that says more, or how to go on."""
     reasons = (left.reason for left in lefts)
-    why = (reason for reason in reasons if reason != NO_RESULT)
-    remedy = next(why, "give what the tool wrote")
-    if unread:
+    why = (reason for reason in reasons if reason not in _NO_RESULTS)
+    what, remedy = "no results of a known tool in it", "give what the tool wrote"
+    if given.mapping is not None:
+        what, remedy = "nothing in it that the mapping reads", "correct its files:"
+    remedy = next(why, remedy)
+    if unread and given.mapping is None:
         remedy = "--preview prints a mapping to begin with, for --mapping"
-    return ImportFormatError(
-        "no results of a known tool in it", where=str(path), remedy=remedy
-    )
+    return ImportFormatError(what, where=str(path), remedy=remedy)
 
 
 def _sources(found: Sequence[Draft | Left]) -> list[str]:

@@ -32,6 +32,7 @@ from sparkpub.tools.shapes.base import Document, ShapedRun
 from sparkpub.tools.where import at, holds
 
 NO_RESULT = "not a result of a known tool"
+UNMAPPED = "not a result that the mapping reads"
 
 
 class ToolReader:
@@ -202,7 +203,7 @@ def _offered(beside: Beside, readers: Sequence[ToolReader]) -> Iterator[Left]:
         is_asked_for = beside.folder.path.is_file() or not is_mapped
         yield Left(file.source, problem, refused=is_asked_for)
     elif not beside.folder.is_sidecar(file):
-        yield Left(file.source, NO_RESULT, refused=False)
+        yield Left(file.source, UNMAPPED if is_mapped else NO_RESULT, refused=False)
 
 
 def _spread(

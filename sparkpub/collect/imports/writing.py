@@ -116,6 +116,8 @@ class _Writer:
     iterations: dict[tuple[str, str, str], int] = field(
         default_factory=lambda: defaultdict(int)
     )
+    loads: dict[str, str] = field(default_factory=dict)
+    """The load, as results name it, that a workload of the matrix stands for: the first one."""
     shared: dict[tuple[str, bytes, str], _File] = field(default_factory=dict)
     """Files that several runs were made of: each is redacted, and written, once."""
     written: set[str] = field(default_factory=set)
@@ -153,6 +155,11 @@ class _Writer:
                 why = f"the matrix has no {axis} {name}"
                 if getattr(draft, axis) is None:
                     why = f"does not say its {axis}; give a matrix of that one alone"
+                return Left(draft.source, why)
+        if draft.workload is not None:
+            load = self.loads.setdefault(workload, draft.workload)
+            if draft.workload != load:
+                why = f"{draft.workload} is another load than {load}; give a matrix of each"
                 return Left(draft.source, why)
         iteration = draft.iteration or 1 + self.iterations[cell]
         stem = stem_of(cell, iteration, draft.started)

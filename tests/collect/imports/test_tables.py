@@ -16,6 +16,7 @@ from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.facts import counted
 from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
+from sparkpub.plan.matrix import Matrix
 from sparkpub.record.catalogue import machine_of
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import FACTORS, METRICS
@@ -455,7 +456,9 @@ requests: {tpot: {at: cases.answers.*.tpot_s, unit: s}}
     given = Given("c", mapping=declared)
     outcome = import_results(folder, tmp_path / "data", given)
     assert (len(outcome.imported), outcome.refused) == (2, [])
-    assert [left.reason for left in outcome.skipped] == ["not a result of a known tool"]
+    assert [left.reason for left in outcome.skipped] == [
+        "not a result that the mapping reads"
+    ]
     found = {record.workload: record for record in records(tmp_path)}
     users, cached = found["mine-c8"], found["mine-cached"]
     assert users.cell == ("m", "native", "mine-c8")
@@ -696,6 +699,27 @@ def test_memory_and_power_are_held_against_all_gpus_of_a_machine(
     (record,) = records(tmp_path)
     assert setup_of(record).machine_in_short.endswith("GeForce RTX 3090")
     assert len(record.machine.gpus) == (4 if errors == [] else 1)
+
+
+def test_the_only_workload_of_a_matrix_stands_for_one_load(tmp_path: Path) -> None:
+    """Else what 1 user and 8 users get would be repetitions of one cell."""
+    cell = {
+        "models": {"m": {"id": "o/m"}},
+        "environments": {"native": {"type": "host"}},
+        "workloads": {"w": {"type": "matmul"}},
+    }
+    matrix = Matrix.model_validate({"campaign": "c", "title": "T", **cell})
+    mapping = (
+        "run: {model: model}\nload: {concurrency: users}\n"
+        "metrics: {output_throughput_tok_s: rate}\n"
+    )
+    rows = "model,users,rate\nm,1,35.6\nm,1,35.7\nm,8,201\n"
+    said = refusal(tmp_path, rows, mapping, matrix=matrix, environment="native")
+    assert "concurrency8 is another load than concurrency1" in said
+    assert [(run.workload, run.iteration) for run in records(tmp_path)] == [
+        ("w", 1),
+        ("w", 2),
+    ]
 
 
 def test_builds_that_differ_in_their_machines_alone_are_called_so(
