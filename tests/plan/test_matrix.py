@@ -151,7 +151,7 @@ def test_an_option_that_was_withdrawn_is_data_in_a_campaign() -> None:
     }
     document = a_matrix().document()
     document |= {"workloads": workloads, "gates": {"power_mode": "MAXN"}}
-    old = {"type": "docker", "image": "i", "gpus": 2, "runtime": "nvidia"}
+    old = {"type": "docker", "image": "i", "gpus": 2}
     document["environments"]["old"] = old
     matrix = matrices.from_document(document, "c")
     assert matrix.document()["workloads"] == workloads
