@@ -46,8 +46,7 @@ LOOK = """() => {
   return {
     handlers: elements.filter(handled).length,
     links: elements.filter(leads).length,
-    scripts: [...document.scripts]
-      .filter(({type, textContent}) => type !== 'application/ld+json' && textContent.includes('alert(')).length,
+    scripts: [...document.scripts].filter(({textContent}) => textContent.includes('alert(')).length,
     images: document.querySelectorAll('img[src=x]').length,
     text: document.body.innerText.includes('<script>alert(2)</script>'),
     whole: document.querySelector('footer, #place-in-the-plan') !== null,

@@ -285,3 +285,15 @@ def test_what_was_torn_or_half_sealed_when_the_collector_died_is_made_whole(
         "report",
     }
     assert list(folder.glob(".*")) == []
+
+
+def test_what_people_decided_stays_in_campaign_json(tmp_path: Path) -> None:
+    run(a_matrix(iterations=1), tmp_path)
+    path = tmp_path / "small" / "campaign.json"
+    document = json.loads(path.read_text())
+    document["acknowledged"] = [{"check": "small-sample", "reason": "a trial"}]
+    path.write_text(json.dumps(document))
+    run(a_matrix(iterations=2), tmp_path)
+    campaign = read_campaign(tmp_path / "small")
+    assert [item.check for item in campaign.acknowledged] == ["small-sample"]
+    assert (campaign.matrix or {})["iterations"] == 2

@@ -102,6 +102,8 @@ def test_no_data_yet_looks_meant(tmp_path: Path, options: SiteOptions) -> None:
     # No program takes the place of the words, so scripting must not hide them.
     assert "No run yet." in whole(tree, "runs/index.md")
     assert "data-sp-explorer" not in whole(tree, "runs/index.md")
+    assert "No run yet." in whole(tree, "hardware.md")
+    assert "No claim yet." in whole(tree, "claims/index.md")
     for uri in tree:
         assert tree[uri] or not uri.endswith(".md")
 

@@ -177,6 +177,20 @@ def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:
         ["tok/s", "16 bits", "8 bits"],
         ["A-30B", "30.0", "48.0"],
     ]
+    # Of another model the engine differs, too: 3.0 is not of its weights.
+    other = served("40B", 10.0, observed=BF16, workload="w")
+    newer = runs_of(
+        "o",
+        [30.0],
+        load=ONE,
+        model_id="x/A-40B-FP8",
+        observed=FP8 | {"engine_version": "0.27.0"},
+        machine=SPARK,
+        workload="w",
+    )
+    found = card("format", *wide, *narrow, *other, *newer)
+    assert len(found.table) == 3
+    assert "only the weights differ: FP8 1.6 (1 model)." in found.text
 
 
 def test_what_was_measured_is_rounded_to_nearest() -> None:

@@ -15,7 +15,7 @@ from sparkpub.site.figures import speeds
 from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.shapes import Row
-from sparkpub.site.pages import model_page, templating
+from sparkpub.site.pages import memory, model_page, templating
 from tests.leaderboards import LOAD, a_finding, runs_of
 from tests.site.test_front_page import BF16, FP8, ONE, published, text
 
@@ -127,6 +127,27 @@ def test_memory_and_what_explains_a_figure_stand_on_the_page() -> None:
     assert "Accepted draft tokens" in text(fits)
     assert METRICS["draft_acceptance_percent"].definition in text(fits)
     assert "71.0 %" in text(fits).replace("\u00a0", " ")
+
+
+def test_a_name_tells_no_size_of_formats_below_four_bits() -> None:
+    """IQ1_M takes nearly two bits for each parameter; 7 billion of 4 bits are 3.26 GiB."""
+    for name, shown in (("IQ1_M", []), ("Q4_K_M", ["~3 GiB"])):
+        observed = {"quantization": name}
+        runs = runs_of("a", [30.0], model_id="x/A-7B", observed=observed)
+        fits = memory.fits(published(*runs).speeds)
+        assert [fit.weights for fit in fits] == shown
+
+
+def test_memory_of_which_nothing_was_used_has_no_ledger() -> None:
+    machine = Machine(kind="other", memory_total_gib=64.0)
+    for used, says in (
+        (0.0, None),
+        (16.0, "Most of the memory in use is not broken down: 16.0 GiB."),
+    ):
+        metrics = {"peak_memory_gib": used}
+        publication = published(*runs_of("a", [30.0], machine=machine, metrics=metrics))
+        found = memory.ledger(publication, publication.campaigns[0])
+        assert (found and found[0].replace(SPACE, " ")) == says
 
 
 def test_accuracy_stands_beside_speed() -> None:

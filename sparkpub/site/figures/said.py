@@ -93,10 +93,11 @@ def growing(metric: Metric, found: Sequence[Curve]) -> str:
         if found[0].knee is not None:
             text += f"; the knee is at {found[0].knee:,g}"
         return f"{metric.subject} {verb} {text}."
-    text = f"with {line.word} on {shapes.count(shape)} of {len(found)} lines"
+    alike = [curve for curve in found if curve.growth.shape == shape]
+    text = f"with {line.word} on {len(alike)} of {len(found)} lines"
     if shape != "level":
         farthest, way = (max, "up") if shape == "grows" else (min, "down")
-        best = farthest(found, key=Curve.last)
+        best = farthest(alike, key=Curve.last)
         text += f", {way} to {metric.told(best.last())} ({best.name})"
     return f"{metric.subject} {verb} {text}."
 

@@ -67,7 +67,7 @@ def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
         missing = [name for name in MACHINE.values() if name not in dict(rows)]
         if missing:
             parts.append(f"Not recorded: {', '.join(missing)}.")
-    return "\n\n".join(parts)
+    return "\n\n".join(parts) or "No run yet."
 
 
 def _described(record: Record) -> dict[str, str]:

@@ -25,8 +25,8 @@ Parts = Mapping[str, float]
 def ledger(
     publication: Publication, campaign: CampaignData
 ) -> tuple[str, Table] | None:
-    """Which part is the largest, and a row per cell: one real run, the median by free
-    memory, at its peak. None where no record says where memory went."""
+    """Which part is the largest, and a row per cell: one real run, the median by free memory, at its peak. None where
+    no record says where memory went: a run beside an idle GPU used none of its."""
     known = [
         (run, memory_parts(run.record))
         for run in campaign.runs
@@ -43,7 +43,7 @@ def ledger(
             body.append((label, Entry(run.run_id, run_address(run)), parts))
             every.append(parts)
     shown = [name for name in PARTS if any(parts.get(name, 0) > 0 for parts in every)]
-    if not shown:
+    if not {*shown} - {"free"}:
         return None
     rows: list[Sequence[Value]] = [
         [label, run, *_sizes(parts, shown)] for label, run, parts in body

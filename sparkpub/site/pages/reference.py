@@ -331,7 +331,7 @@ def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) 
         entries = "\n\n".join(_entry(verdict, names, links) for verdict in mine)
         is_first = not parts
         parts += [f"## {question}", folded(tally, entries, is_open=is_first)]
-    return "\n\n".join(parts)
+    return "\n\n".join(parts) or "No claim yet."
 
 
 def _question(verdict: Verdict) -> str:

@@ -12,6 +12,7 @@ import yaml
 
 from sparkpub.collect import imports
 from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.facts import of_the_server
 from sparkpub.collect.imports.given import Given
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.record.errors import UsageError
@@ -330,3 +331,9 @@ def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
         ("container-one", None, "dgx-spark"),
         ("container-two", 2, "dgx-spark"),
     }
+
+
+def test_how_a_client_cut_its_prompts_makes_no_other_build() -> None:
+    """Else the runs of two clients of one server would lie in two environments."""
+    cut = of_the_server({"max_num_seqs": "256", "tokenizer": "gpt2"})
+    assert cut == of_the_server({"max_num_seqs": "256"})

@@ -701,6 +701,15 @@ def test_memory_and_power_are_held_against_all_gpus_of_a_machine(
     assert len(record.machine.gpus) == (4 if errors == [] else 1)
 
 
+def test_rows_that_are_the_same_in_every_cell_count_once(tmp_path: Path) -> None:
+    rows = "model,rate\nm,36.2\nm,36.2\nm,38.1\n"
+    mapping = "run: {model: model}\nmetrics: {output_throughput_tok_s: rate}\n"
+    outcome = imported(tmp_path, rows, mapping, environment="native")
+    assert len(outcome.imported) == 2
+    (left,) = outcome.skipped
+    assert left.reason == "the same as runs.csv, run 1"
+
+
 def test_the_only_workload_of_a_matrix_stands_for_one_load(tmp_path: Path) -> None:
     """Else what 1 user and 8 users get would be repetitions of one cell."""
     cell = {

@@ -48,6 +48,12 @@ BENT = {1: 100, 2: 200, 4: 400, 8: 440}
             | throughput({1: 10, 2: 12}, "o"),
             "grows with concurrency on 2 of 3 lines, up to 12.0 tok/s (o).",
         ),
+        (  # the line that ends highest does not grow
+            throughput({1: 90, 2: 80})
+            | throughput({1: 10, 2: 11}, "n")
+            | throughput({1: 10, 2: 12}, "o"),
+            "grows with concurrency on 2 of 3 lines, up to 12.0 tok/s (o).",
+        ),
     ],
 )
 def test_the_sentence_names_the_shape_and_the_knee(
