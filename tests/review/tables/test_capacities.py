@@ -54,8 +54,8 @@ def measured(*records: Record) -> dict[float, TableRow]:
         ([at(0.1, 1.9), at(0.5, 3), at(1, 7)], 10, 1, "limit not reached (up to 1.0)"),
         ([at(0.1, 12), at(0.5, 30)], 10, None, "below 0.1"),
         # Users have to read ten tokens a second, and one request of a hundred may fail.
-        ([at(0.1, 1), at(0.5, 1, tpot=100.0), at(1, 1, tpot=400)], 2, 0.5, "0.5"),
-        ([at(0.1, 1), at(0.5, 1, failed=1.1)], 2, 0.1, "0.1"),
+        ([at(0.1, 1), at(0.5, 1, tpot=100.0), at(1, 1, tpot=100.1)], 2, 0.5, "0.5"),
+        ([at(0.1, 1, failed=1.0), at(0.5, 1, failed=1.1)], 2, 0.1, "0.1"),
         # A rate above one that fails does not count: chance, or a server that sheds load.
         ([at(0.1, 1), at(0.5, 6), at(1, 4)], 5, 0.1, "0.1"),
         # However many requests were sent, it is the same load: every measurement of a rate has to hold.
