@@ -204,7 +204,16 @@ FIGURES: dict[str, list[Row]] = {
             None,
         ),
     ],
+    "warmed-up": [
+        ({}, reported({}, series=(15.0, 10.0, 10.0)), None),
+        ({}, reported({}, series=(15.1, 10.0)), None),
+    ],
+    "failed-requests": [
+        (figures({FAILED: 0.99}), {}, "info: "),
+        (figures({FAILED: 1.0}), {}, "warning: "),
+    ],
     "prefix-cache": [
+        (figures({HITS: 25.0}), {}, None),
         (figures({HITS: 90.0}, **asked(prefix_caching=True)), {}, None),
         # 25 of 100 requests were the client's own warm-up: 25 % more.
         (figures({HITS: 50.1}, **asked(warmup=24, requests=75)), {}, "50.1 %"),
@@ -281,17 +290,23 @@ MODELS: dict[str, list[Row]] = {
     "roofline": [
         (OF_EXPERTS, {}, None),
         # 1 GB a step: 232.05 steps a second are 85 % of 273 GB/s.
+        (dense(232.0), {}, None),
         (dense(232.1), {}, "warning: "),
         (dense(273.5), {}, "error: "),
+        # A gigabyte is read once in 3.66 ms, and no first token comes before.
+        (dense(100.0, metrics={"ttft_p50_ms": 3.67}), {}, None),
+        (dense(100.0, metrics={"ttft_p50_ms": 3.66}), {}, "error: "),
         # 9 requests in batches of 8 take two waves: 2 steps give 9 tokens, so 1,100 tok/s are 244.4 steps a second.
         (dense(1100.0, asked=WAVES), {}, "warning: "),
         (dense(1e6, **seen(speculative_decoding=True)), {}, None),
         # 62 GFLOP a token; 4,838.7 tokens are 120 % of 250 TFLOP.
+        (named({PROMPTS: 4838.0}), {}, None),
         (named({PROMPTS: 4839.0}), {}, "warning: "),
         # 10 billion, by what ran: 85 % of 250 TFLOP are 10,625 tokens.
         (named({PROMPTS: 10_626.0}) | {"observed": GGUF}, {}, "warning: "),
     ],
     "does-not-fit": [
+        (dense(1.0, 100 * GIB), {}, None),
         (
             dense(1.0, 90 * GIB, metrics={"kv_cache_gib": 11.0}),
             {},
@@ -301,6 +316,10 @@ MODELS: dict[str, list[Row]] = {
         (dense(1.0, 130 * GIB, machine=SPARK["machine"]), {}, "weights take 130.0 GiB"),
     ],
     "identity": [
+        # Whoever generates tokens shows the model that did; what was seen of it has to be of its size.
+        (dense(1.0), {}, "warning: "),
+        (dense(1.0, **seen(weight_bytes=2 * GB)), {}, None),
+        ({"metrics": {"startup_seconds": 1.0}}, {}, None),
         (OF_EXPERTS, {}, None),
         # Of a server that ran before there is only the name that it gives itself.
         (asked(type="llama-benchy", url="http://x") | seen(model_path="/m"), {}, None),
@@ -311,6 +330,7 @@ MODELS: dict[str, list[Row]] = {
 @pytest.mark.parametrize(
     ("small", "large", "rate", "is_found"),
     [
+        (2 * GB, 3 * GB, 80.0, False),
         # 120 GB/s of 273: something else may limit both.
         (GB, 1_501_000_000, 80.0, False),
         (GB, 2 * GB, 80.0, True),

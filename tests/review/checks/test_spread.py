@@ -192,3 +192,9 @@ def measured(figure: Figure, iterations: int = 10, models: str = "abc") -> View:
 def test_a_line_is_one_measurement(figure: Figure, is_found: bool) -> None:
     found = [(pair.x, pair.y) for pair in restated(measured(figure))]
     assert found == [("peak_memory_gib", "kv_cache_gib")] * is_found
+
+
+@pytest.mark.parametrize(("runs", "is_found"), [(7, False), (8, True)])
+def test_fewer_than_eight_runs_show_nothing(runs: int, is_found: bool) -> None:
+    view = measured(lambda peak, _: 3 * peak + 7, runs, models="a")
+    assert bool(restated(view)) is is_found
