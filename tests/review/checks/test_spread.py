@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparkpub.record.record import Plan
+from sparkpub.record.record import Machine, Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.spread import (
@@ -125,16 +125,33 @@ def is_error(runs: Sequence[Stored]) -> bool:
         ("random", "AAAAABBBBB", True),
         # 16 of 20 pairs of A first, and 15.
         ("as-published", "AABABBABB", True),
+        ("as-published", "AABBABABB", False),
         # What was declared holds, whatever came of it.
         ("blocked", "ABABABABAB", True),
         # Three whole rounds carry no verdict, and 15 of 18 pairs have A first; four do, whatever came after them.
         ("interleaved", "ABABABBBB", True),
+        ("interleaved", "ABABABABBBBB", False),
     ],
 )
 def test_the_verdict_and_the_check_agree_on_whether_environments_alternated(
     order: str, sequence: str, is_blocked: bool
 ) -> None:
     runs = in_turn(sequence, order)
+    assert (verdict(runs) == "confounded") is is_blocked
+    assert is_error(runs) is is_blocked
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_blocked"),
+    [("ABBAABBA", "BAABBAAB", False), ("ABBAABBA", "AAAABBBB", True)],
+)
+def test_with_several_machines_the_order_on_each_of_them_counts(
+    first: str, second: str, is_blocked: bool
+) -> None:
+    runs = [
+        *in_turn(first, "interleaved", machine=Machine(id="a")),
+        *in_turn(second, "interleaved", done=20, machine=Machine(id="b")),
+    ]
     assert (verdict(runs) == "confounded") is is_blocked
     assert is_error(runs) is is_blocked
 
