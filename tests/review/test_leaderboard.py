@@ -1,6 +1,7 @@
 """The leaderboard: which load answers for a use, which models are ranked under it, and in which order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,6 +78,20 @@ def test_a_machine_that_is_sure_of_its_figure_counts_for_more() -> None:
     )
     (row,) = board.rows
     assert 30.1 < row.best.value < 30.2  # the means are 30.1 and 31.0
+
+
+def test_machines_without_a_name_are_one_of_each_owner() -> None:
+    recipe = {"model_id": "x/A-7B", "load": ONE, "observed": BF16}
+    found = measured(
+        *runs_of("a", [30.0], **recipe),
+        *runs_of("a", [29.0], campaign="d", **recipe),
+        *runs_of("a", [26.0], campaign="e", **recipe),
+    )
+    owned = [replace(each, owner=each.campaign.replace("d", "c")) for each in found]
+    (board,) = boards(owned, "dgx-spark")
+    best = board.rows[0].best
+    assert [each.value for each in best.agreeing] == [30.0, 26.0]
+    assert best.value == 28.0  # one run each
 
 
 FAR = {**ONE, "input_tokens": 64, "output_tokens": 64}

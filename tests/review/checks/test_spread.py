@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparkpub.record.record import Machine, Plan
+from sparkpub.record.record import Machine, Plan, Spread
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.spread import (
@@ -215,3 +215,34 @@ def test_a_line_is_one_measurement(figure: Figure, is_found: bool) -> None:
 def test_fewer_than_eight_runs_show_nothing(runs: int, is_found: bool) -> None:
     view = measured(lambda peak, _: 3 * peak + 7, runs, models="a")
     assert bool(restated(view)) is is_found
+
+
+# -- users ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ten", "deviation", "length", "is_found"),
+    [
+        # 10 × 1.05 × 20 tok/s are 210.
+        (210.0, 0.0, 128, False),
+        (211.0, 0.0, 128, True),
+        # As far as repetitions lie apart: 10 × 1.05 × (20 + 1) are 220.5, and 221 - 1 are less.
+        (221.0, 1.0, 128, False),
+        (222.0, 1.0, 128, True),
+        # Another length is another load.
+        (211.0, 0.0, 256, False),
+    ],
+)
+def test_ten_users_get_no_more_than_ten_times_one_user(
+    ten: float, deviation: float, length: int, is_found: bool
+) -> None:
+    runs = []
+    for users, tokens, speed in ((1, 128, 20.0), (10, length, ten)):
+        asked = {"type": "vllm-bench", "mode": "serve", "input_tokens": 512}
+        asked |= {"output_tokens": tokens, "concurrency": users}
+        spread = Spread(repetitions=3, deviation=deviation, divisor="n-1")
+        run = a_run({TPUT: speed}, minute=users, workload=asked, spreads={TPUT: spread})
+        record = run.record.model_copy(update={"workload": f"w{users}"})
+        runs.append(Stored(record, run.path))
+    words = "10 users of m/native/w10 get" if is_found else None
+    said("users-scaling", a_view(*runs), words)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sparkpub.record.errors import UsageError
+from sparkpub.record.record import Origin
 from sparkpub.review import told
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
@@ -68,6 +69,25 @@ def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     smallest = min(secondary, key=lambda row: row.p_value or 1)
     assert (len(secondary), smallest.metric) == (3, TPUT)
     assert smallest.p_adjusted == pytest.approx(3 * smallest.p_value)
+
+
+@pytest.mark.parametrize(
+    ("imported", "matrix", "declared"),
+    [(False, True, True), (True, True, False), (False, False, False)],
+)
+def test_a_margin_chosen_after_the_runs_is_called_so(
+    imported: bool, matrix: bool, declared: bool
+) -> None:
+    """The collector stores the matrix before the first run; for published runs somebody wrote it after them."""
+    cells = {
+        ("m", "native"): {TPUT: noise(1, 100)},
+        ("m", "container"): {TPUT: noise(2, 100)},
+    }
+    origin = {"origin": Origin(title="a table")} if imported else {}
+    (row,) = unreviewed(
+        a_dataset(a_campaign("c", cells, matrix=matrix, **origin))
+    ).comparison_rows
+    assert row.margin_declared is declared
 
 
 def repeated(change: float, *, specification: str | None = None) -> Results:
@@ -159,3 +179,15 @@ def test_few_runs_pass_through_every_form(n: int) -> None:
     assert {row.verdict for row in found.comparison_rows} <= {"undecided"}
     for form in ("text", "markdown", "csv", "json"):
         assert told.render(found, form).endswith("\n")  # type: ignore[arg-type]
+
+
+def test_percentiles_that_n_cannot_carry_are_marked_and_what_was_left_out_is_said() -> (
+    None
+):
+    """P95 and P99 of six runs are in effect their maximum."""
+    data = a_dataset(a_campaign("c", CELLS))
+    text = told.render(unreviewed(data, {"c-native_m_w_01": "hot"}), "markdown")
+    begin = "| c | m | vm | w | output_throughput_tok_s | tok/s | 6 |"
+    (line,) = [line for line in text.splitlines() if line.startswith(begin)]
+    assert line.count("*") == 2
+    assert "- c-native_m_w_01: hot" in text
