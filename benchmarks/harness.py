@@ -91,17 +91,6 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def alternating(
-    one: Callable[[], object], other: Callable[[], object], runs: int
-) -> tuple[list[float], list[float]]:
-    """Times of both, in turn, so that a machine that slows down slows both."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(runs):
-        times[0].append(seconds(one))
-        times[1].append(seconds(other))
-    return times
-
-
 def machine() -> dict[str, object]:
     """What the figures depend on; nothing that names the machine."""
     cpu = next(

@@ -212,7 +212,7 @@ def quarantine_(
 ) -> None:
     """Exclude a run from the results (--undo restores it). Nothing is deleted.
 
-    RUN is the run's id, one of its files, the address of its page, or a beginning that no other run has.
+    RUN is the id of the run, or one of its files.
 
     Example: sparkpub quarantine RUN_ID --reason "the fan was blocked"
     """

@@ -1,18 +1,19 @@
 """The leaderboard: which load answers for a use, which models are ranked under it, and in which order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from sparkpub.record.record import Machine, Record
+from sparkpub.record.record import Machine, Record, Spread
 from sparkpub.review.checks import Finding
 from sparkpub.review.leaderboard import Board, boards, machines
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import Speed, speeds
 from sparkpub.review.tables.column import rows
-from tests.leaderboards import LOAD, a_finding, dataset_of, reviewed, runs_of
+from tests.leaderboards import LOAD, TPUT, a_finding, dataset_of, reviewed, runs_of
 
 ONE = {**LOAD, "concurrency": 1}
 SPARK, H200 = Machine(kind="dgx-spark"), Machine(kind="h200")
@@ -79,6 +80,20 @@ def test_a_machine_that_is_sure_of_its_figure_counts_for_more() -> None:
     assert 30.1 < row.best.value < 30.2  # the means are 30.1 and 31.0
 
 
+def test_machines_without_a_name_are_one_of_each_owner() -> None:
+    recipe = {"model_id": "x/A-7B", "load": ONE, "observed": BF16}
+    found = measured(
+        *runs_of("a", [30.0], **recipe),
+        *runs_of("a", [29.0], campaign="d", **recipe),
+        *runs_of("a", [26.0], campaign="e", **recipe),
+    )
+    owned = [replace(each, owner=each.campaign.replace("d", "c")) for each in found]
+    (board,) = boards(owned, "dgx-spark")
+    best = board.rows[0].best
+    assert [each.value for each in best.agreeing] == [30.0, 26.0]
+    assert best.value == 28.0  # one run each
+
+
 FAR = {**ONE, "input_tokens": 64, "output_tokens": 64}
 BATCHES = {"type": "generate", "input_tokens": 128, "output_tokens": 32}
 BATCHES |= {"batch_size": 8, "requests": 48}
@@ -105,6 +120,31 @@ def test_a_board_shows_one_load(
     assert (len(board.rows), board.load.input_tokens) == (ranked, tokens)
 
 
+@pytest.mark.parametrize(
+    ("load", "title"),
+    [
+        (ONE, "One user"),
+        (LOAD, "8 users"),
+        ({**LOAD, "concurrency": 17}, "17 users"),
+        ({**ONE, "input_tokens": 4096}, "Long prompts"),
+    ],
+)
+def test_each_load_answers_for_its_use(load: dict[str, Any], title: str) -> None:
+    """Of long prompts the sooner first token is better."""
+    board = board_of(
+        *runs_of("a", [9.0], load=load, metrics={"ttft_p50_ms": 400.0}),
+        *runs_of("b", [1.0], load=load, metrics={"ttft_p50_ms": 200.0}),
+    )
+    assert board.title == title
+    assert order(board) == (["b", "a"] if title == "Long prompts" else ["a", "b"])
+
+
+def test_an_open_loop_ranks_no_throughput_and_memory_is_no_speed() -> None:
+    arriving = {**LOAD, "request_rate": 0.5}
+    assert not boards(measured(*runs_of("a", [1.0], load=arriving)), "dgx-spark")
+    assert measured(*runs_of("a", [5.0], metric="peak_memory_gib")) == []
+
+
 @pytest.mark.parametrize("check", ["roofline", "foreign-telemetry"])
 def test_a_figure_in_doubt_is_not_ranked(check: str) -> None:
     board = board_of(
@@ -117,6 +157,17 @@ def test_a_figure_in_doubt_is_not_ranked(check: str) -> None:
     findings = [a_finding(check, "warning"), a_finding("exit-status", "error")]
     board = board_of(*runs_of("m", [900.0], load=ONE, workload="w"), findings=findings)
     assert order(board) == ["m"]
+
+
+def test_repetitions_too_far_apart_for_a_mean_have_no_place() -> None:
+    """Of three that deviate by half of their mean, its 95 % interval begins below zero: 1 - 4.3 × 0.5 / √3."""
+    (record,) = runs_of("m", [900.0], load=ONE)
+    apart = {TPUT: Spread(repetitions=3, deviation=450.0, divisor="n-1")}
+    board = board_of(
+        record.model_copy(update={"spreads": apart}), *runs_of("n", [100.0], load=ONE)
+    )
+    assert order(board) == ["n"]
+    assert [speed.model.name for speed in board.unranked] == ["m"]
 
 
 @pytest.mark.parametrize("with_hits", [1, 2])
@@ -145,6 +196,22 @@ def test_the_home_machine_comes_first_then_those_with_most_models() -> None:
     assert machines(found, "dgx-spark") == ["DGX Spark", "H200", "machine not stated"]
     assert machines(found, "none of these")[0] == "H200"
     assert machines(found, "machine not stated")[0] == "machine not stated"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "each"),
+    [
+        ({"output_throughput_per_user_tok_s": 11.0, "tpot_mean_ms": 50.0}, 11.0),
+        # 128 tokens in 6.4 s, although each token after the first took 40 ms
+        ({"request_latency_mean_ms": 6_400.0, "tpot_mean_ms": 40.0}, 20.0),
+        ({"tpot_mean_ms": 50.0}, 10.0),  # 80 tok/s / 8 users
+    ],
+)
+def test_a_user_gets_what_was_measured_or_a_share(
+    metrics: dict[str, float], each: float
+) -> None:
+    (speed,) = measured(*runs_of("a", [80.0], metrics=metrics))
+    assert speed.per_user == each
 
 
 def arriving(model: str, waits: dict[float, float]) -> list[Record]:

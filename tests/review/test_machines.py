@@ -83,6 +83,18 @@ def test_only_machines_that_ran_both_environments_are_compared() -> None:
     assert (found.left_out, found.analysis) == (4, "paired")
 
 
+def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
+    """Levels of 100 and 140 with noise of 0.3 %: not 17 %, which the levels alone would make it."""
+    results = unreviewed(
+        a_dataset(a_fleet({"a": drawn(100, 0, 1), "b": drawn(140, 0, 2)}))
+    )
+    (found,) = [row for row in results.cell_rows if row.environment == "native"]
+    assert found.mean == pytest.approx(120, rel=0.01)
+    assert found.cv_percent == pytest.approx(0.3, abs=0.15)
+    # Student's t on one degree of freedom is 12.706, and the error of the mean of both 20.
+    assert found.ci95 == pytest.approx((120 - 254.1, 120 + 254.1), rel=0.01)
+
+
 # -- what stats tells ----------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,20 @@
 """What the review finds in the committed campaigns, and of the published study in which words.
 
-Expected figures are those of the study's own records, worked out apart from sparkpub.
+Expected figures are those of the study's own records, worked out apart from sparkpub. These numbers were counted in the
+JSON of the records, with no part of sparkpub:
+
+- `small-sample`: cells with fewer than four runs whose status is `ok`, and their runs; `exit-status`: other statuses;
+- `unbalanced` of h200-vllm: 7 and 6 of ten runs;
+- `missing-log`: records without evidence of the role `log`;
+- `inconsistent-report` as a note: a P99 that is the maximum of 100 requests or fewer (h200, h200-sweep), and ITL of
+  more than 1.1 TPOT (h200-vllm, h200-vllm-sweep: 1.3 to 17 tokens a chunk); as a warning of the closed loops: TTFT of
+  more than twice prompt and depth × users / prompt throughput;
+- `failed-requests`: 1 % or more, and less than 1 %;
+- `answer-length`: mean answers further than 20 % from those asked for;
+- `offered-load`: a mean latency of more than a fifth of requests / rate;
+- `repetitions`: a deviation from which Student's interval of the mean begins at zero, and 40 % of it at least;
+- `users-scaling`: cells with more than 1.05 × users × the throughput of one user, beyond the deviations of both,
+  and the cells of those single users.
 """
 
 import pytest

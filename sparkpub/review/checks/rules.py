@@ -190,7 +190,6 @@ CALLED: Mapping[str, Any] = {
     "gammainccinv": scipy.special.gammainccinv,
     "isnan": np.isnan,
     "known": known,
-    "sqrt": np.sqrt,
     "where": np.where,
     "GIB": GIB,
 }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparkpub.record.record import Plan
+from sparkpub.record.record import Machine, Plan, Spread
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.spread import (
@@ -125,16 +125,33 @@ def is_error(runs: Sequence[Stored]) -> bool:
         ("random", "AAAAABBBBB", True),
         # 16 of 20 pairs of A first, and 15.
         ("as-published", "AABABBABB", True),
+        ("as-published", "AABBABABB", False),
         # What was declared holds, whatever came of it.
         ("blocked", "ABABABABAB", True),
         # Three whole rounds carry no verdict, and 15 of 18 pairs have A first; four do, whatever came after them.
         ("interleaved", "ABABABBBB", True),
+        ("interleaved", "ABABABABBBBB", False),
     ],
 )
 def test_the_verdict_and_the_check_agree_on_whether_environments_alternated(
     order: str, sequence: str, is_blocked: bool
 ) -> None:
     runs = in_turn(sequence, order)
+    assert (verdict(runs) == "confounded") is is_blocked
+    assert is_error(runs) is is_blocked
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_blocked"),
+    [("ABBAABBA", "BAABBAAB", False), ("ABBAABBA", "AAAABBBB", True)],
+)
+def test_with_several_machines_the_order_on_each_of_them_counts(
+    first: str, second: str, is_blocked: bool
+) -> None:
+    runs = [
+        *in_turn(first, "interleaved", machine=Machine(id="a")),
+        *in_turn(second, "interleaved", done=20, machine=Machine(id="b")),
+    ]
     assert (verdict(runs) == "confounded") is is_blocked
     assert is_error(runs) is is_blocked
 
@@ -192,3 +209,40 @@ def measured(figure: Figure, iterations: int = 10, models: str = "abc") -> View:
 def test_a_line_is_one_measurement(figure: Figure, is_found: bool) -> None:
     found = [(pair.x, pair.y) for pair in restated(measured(figure))]
     assert found == [("peak_memory_gib", "kv_cache_gib")] * is_found
+
+
+@pytest.mark.parametrize(("runs", "is_found"), [(7, False), (8, True)])
+def test_fewer_than_eight_runs_show_nothing(runs: int, is_found: bool) -> None:
+    view = measured(lambda peak, _: 3 * peak + 7, runs, models="a")
+    assert bool(restated(view)) is is_found
+
+
+# -- users ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ten", "deviation", "length", "is_found"),
+    [
+        # 10 × 1.05 × 20 tok/s are 210.
+        (210.0, 0.0, 128, False),
+        (211.0, 0.0, 128, True),
+        # As far as repetitions lie apart: 10 × 1.05 × (20 + 1) are 220.5, and 221 - 1 are less.
+        (221.0, 1.0, 128, False),
+        (222.0, 1.0, 128, True),
+        # Another length is another load.
+        (211.0, 0.0, 256, False),
+    ],
+)
+def test_ten_users_get_no_more_than_ten_times_one_user(
+    ten: float, deviation: float, length: int, is_found: bool
+) -> None:
+    runs = []
+    for users, tokens, speed in ((1, 128, 20.0), (10, length, ten)):
+        asked = {"type": "vllm-bench", "mode": "serve", "input_tokens": 512}
+        asked |= {"output_tokens": tokens, "concurrency": users}
+        spread = Spread(repetitions=3, deviation=deviation, divisor="n-1")
+        run = a_run({TPUT: speed}, minute=users, workload=asked, spreads={TPUT: spread})
+        record = run.record.model_copy(update={"workload": f"w{users}"})
+        runs.append(Stored(record, run.path))
+    words = "10 users of m/native/w10 get" if is_found else None
+    said("users-scaling", a_view(*runs), words)

@@ -255,6 +255,14 @@ def test_a_workload_without_the_metric_is_no_unit() -> None:
     assert found.verdict == "supported"
 
 
+def test_excluded_runs_count_only_when_asked() -> None:
+    review = a_review(a_dataset(ONE), excluded={"c-native_m_w_01": "a double"})
+    for include, runs in (("counted", 9), ("all", 10)):
+        expect = {"holds": f"runs = {runs}"}
+        found = verdict_on(review.dataset, review, include=include, expect=expect)
+        assert found.verdict == "supported"
+
+
 @pytest.mark.parametrize(
     ("about", "check", "changed", "verdict"),
     [

@@ -74,6 +74,13 @@ def test_a_repeat_that_is_not_there_or_of_fewer_models_is_named() -> None:
         asked(data, expect={"direction": "higher"})
 
 
+def test_a_trend_is_of_one_campaign() -> None:
+    data = together(session("c", 0.0), session("d", 0.0))
+    trend = {"holds": "trend_p > 0.05"}
+    with pytest.raises(ClaimError, match="trend_p is not combined over campaigns"):
+        asked(data, expect=trend, compare=None, scope="each environment")
+
+
 def test_an_effect_over_all_cells_is_pooled() -> None:
     """Three models at very different levels, each container about 0.5 tok/s faster, lost in the noise of any one."""
     cells = {}

@@ -97,6 +97,16 @@ def test_effective_n_is_corrected_for_the_bias_of_r1_and_counts_no_more_than_n()
     # r1 of a line of 1,000 is 0.997, and 0.998 after correction: held at 0.99.
     assert effective_n(range(1000)) == pytest.approx(zwiers_and_von_storch(1000, 0.99))
     assert [effective_n(values) for values in ([60.0] * 10, [1.0, 2.0])] == [10, 2]
+    # A line of ten has squares of 82.5 × 0.05² = 0.2 around its mean: below (1e-9 × 1e9)² = 1 they are arithmetic's.
+    assert effective_n(1e9 + 0.05 * np.arange(10)) == 10
+
+
+def test_too_few_values_have_no_interval() -> None:
+    """Three against three can't be told apart (2 of 20 orders), and half a degree of freedom has no usable quantile."""
+    for values, is_none in (([1.0, 2.0, 4.0], True), ([1.0, 2.0, 4.0, 3.0], False)):
+        assert math.isnan(described(values)["ci95_low"]) is is_none
+    for df, is_none in ((0.49, True), (0.5, False)):
+        assert (Estimate(1.0, 0.1, df).interval() is None) is is_none
 
 
 def test_readings_are_no_surer_than_their_rounding() -> None:
@@ -238,6 +248,17 @@ def test_machines_are_combined_as_in_statsmodels(effects: list[Estimate]) -> Non
     else:
         expected = model.mean_effect_fe, model.sd_eff_w_fe
     assert (found.value, found.error) == pytest.approx(expected, rel=1e-6)
+
+
+def test_three_machines_predict_the_fourth_and_two_do_not_the_third() -> None:
+    """Higgins et al. (2009): the mean ± t on k - 2 degrees of freedom × √(τ² + error²)."""
+    found = spread([Estimate(value, 0.1) for value in (1.0, 2.0, 3.0)])
+    tau2 = 1.0 - 0.01  # the variance of 1, 2 and 3, less that of a machine
+    half = stats.t.ppf(0.975, 1) * math.sqrt(tau2 + 1.0 / 3)
+    ends = found["prediction95_low"], found["prediction95_high"]
+    assert ends == pytest.approx((2 - half, 2 + half))
+    pair = spread([Estimate(-1.0, 0.05), Estimate(0.0, 0.05)])
+    assert math.isnan(pair["prediction95_low"])
 
 
 # -- the rule ------------------------------------------------------------------------------------------------------

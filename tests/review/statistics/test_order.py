@@ -101,3 +101,10 @@ def test_neighbouring_servers_of_both_sides_form_the_units_of_rounds(
 ) -> None:
     each = units(*turns(one, other), "interleaved")
     assert tuple(side.tolist() for side in each) == found
+
+
+def test_outside_of_rounds_each_side_has_its_own_servers() -> None:
+    one, other = units(*turns("aab", "cde"), "random")
+    assert (one.tolist(), other.tolist()) == ([0, 0, 1], [0, 1, 2])
+    torn = timed([0, 1], [1, 2]), timed([2, 3], [1, 2])
+    assert [side.max() for side in units(*torn, "interleaved")] == [-1, -1]

@@ -22,11 +22,10 @@ def at(rate: float, ttft_seconds: float, **more: Any) -> Record:
     """A run in which 95 % of the requests had their first token within so many seconds."""
     asked = ARRIVING | {"request_rate": rate} | more.pop("asked", {})
     requests = asked.setdefault("requests", 100)
-    metrics = {
-        "failed_requests_percent": more.pop("failed", 0.0),
-        "tpot_p95_ms": more.pop("tpot", 50.0),
-    }
-    metrics |= more.pop("metrics", {})
+    metrics = {"tpot_p95_ms": more.pop("tpot", 50.0)} | more.pop("metrics", {})
+    failed = more.pop("failed", 0.0)
+    if failed is not None:
+        metrics["failed_requests_percent"] = failed
     (record,) = runs_of(
         "m",
         [1000 * ttft_seconds],
@@ -54,8 +53,10 @@ def measured(*records: Record) -> dict[float, TableRow]:
         ([at(0.1, 1.9), at(0.5, 3), at(1, 7)], 10, 1, "limit not reached (up to 1.0)"),
         ([at(0.1, 12), at(0.5, 30)], 10, None, "below 0.1"),
         # Users have to read ten tokens a second, and one request of a hundred may fail.
-        ([at(0.1, 1), at(0.5, 1, tpot=100.0), at(1, 1, tpot=400)], 2, 0.5, "0.5"),
-        ([at(0.1, 1), at(0.5, 1, failed=1.1)], 2, 0.1, "0.1"),
+        ([at(0.1, 1), at(0.5, 1, tpot=100.0), at(1, 1, tpot=100.1)], 2, 0.5, "0.5"),
+        ([at(0.1, 1, failed=1.0), at(0.5, 1, failed=1.1)], 2, 0.1, "0.1"),
+        # Of requests that failed not every client tells.
+        ([at(0.1, 1, failed=None), at(0.5, 6, failed=None)], 5, 0.1, "0.1"),
         # A rate above one that fails does not count: chance, or a server that sheds load.
         ([at(0.1, 1), at(0.5, 6), at(1, 4)], 5, 0.1, "0.1"),
         # However many requests were sent, it is the same load: every measurement of a rate has to hold.

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from sparkpub.record.errors import UsageError
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Origin
 from sparkpub.review import told
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
+from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.tables.cells import family_of
 from sparkpub.review.tables.column import rows
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
 
@@ -52,6 +56,27 @@ def test_environments_are_compared_with_the_baseline_and_primary_tests_corrected
     assert temperature.p_adjusted == temperature.p_value
 
 
+@pytest.mark.parametrize(
+    ("name", "present", "family"),
+    [
+        (TPUT, [], "primary"),
+        # Restated where output throughput is there.
+        ("request_throughput_req_s", [TPUT], "secondary"),
+        ("request_throughput_req_s", [], "primary"),
+        ("ttft_p99_ms", [], "primary"),
+        ("ttft_mean_ms", [], "secondary"),
+        ("gpu_power_mean_watt", [], "secondary"),
+        ("gpu_memory_peak_gib", [], "primary"),
+    ],
+)
+def test_which_metrics_are_tests_of_the_study(
+    name: str, present: list[str], family: str
+) -> None:
+    values = {recorded: [1.0] for recorded in present or ["weights_gib"]}
+    data = a_campaign("c", {("m", "native"): values}, matrix=False)
+    assert family_of(METRICS[name], ReviewedCampaign(data)) == family
+
+
 def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     """Peak memory alone is named: throughput, primary by default, is exploratory, and corrected within that family."""
     data = a_campaign("c", CELLS)
@@ -68,6 +93,31 @@ def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     smallest = min(secondary, key=lambda row: row.p_value or 1)
     assert (len(secondary), smallest.metric) == (3, TPUT)
     assert smallest.p_adjusted == pytest.approx(3 * smallest.p_value)
+
+
+@pytest.mark.parametrize(
+    ("imported", "matrix", "declared"),
+    [(False, True, True), (True, True, False), (False, False, False)],
+)
+def test_a_margin_chosen_after_the_runs_is_called_so(
+    imported: bool, matrix: bool, declared: bool
+) -> None:
+    """The collector stores the matrix before the first run; for published runs somebody wrote it after them."""
+    cells = {
+        ("m", "native"): {TPUT: noise(1, 100)},
+        ("m", "container"): {TPUT: noise(2, 100)},
+    }
+    origin = {"origin": Origin(title="a table")} if imported else {}
+    (row,) = unreviewed(
+        a_dataset(a_campaign("c", cells, matrix=matrix, **origin))
+    ).comparison_rows
+    assert row.margin_declared is declared
+
+
+def test_without_a_matrix_native_is_what_others_are_compared_with() -> None:
+    for names, baseline in ((("container", "native"), "native"), (("b", "a"), "b")):
+        cells: Cells = {("m", name): {TPUT: [1.0]} for name in names}
+        assert a_campaign("c", cells, matrix=False).baseline == baseline
 
 
 def repeated(change: float, *, specification: str | None = None) -> Results:
@@ -159,3 +209,15 @@ def test_few_runs_pass_through_every_form(n: int) -> None:
     assert {row.verdict for row in found.comparison_rows} <= {"undecided"}
     for form in ("text", "markdown", "csv", "json"):
         assert told.render(found, form).endswith("\n")  # type: ignore[arg-type]
+
+
+def test_percentiles_that_n_cannot_carry_are_marked_and_what_was_left_out_is_said() -> (
+    None
+):
+    """P95 and P99 of six runs are in effect their maximum."""
+    data = a_dataset(a_campaign("c", CELLS))
+    text = told.render(unreviewed(data, {"c-native_m_w_01": "hot"}), "markdown")
+    begin = "| c | m | vm | w | output_throughput_tok_s | tok/s | 6 |"
+    (line,) = [line for line in text.splitlines() if line.startswith(begin)]
+    assert line.count("*") == 2
+    assert "- c-native_m_w_01: hot" in text
