@@ -228,6 +228,29 @@ def test_a_long_context_slows_the_answer_and_delays_its_first_token() -> None:
     assert draw("k", figure.chart).svg_narrow
 
 
+def test_a_recipe_has_its_colour_on_every_chart_of_a_page() -> None:
+    """Colours go by the order of the recipes, whichever is the fastest at the longest context."""
+    runs = []
+    for model, observed, token in (("a", BF16, 20.0), ("b", FP8, 10.0)):
+        for prompt, users in ((512, 1), (512, 8), (4096, 1), (16384, 1)):
+            lengths = {"input_tokens": prompt, "output_tokens": 128}
+            runs += runs_of(
+                model,
+                [1000 / token],
+                load=ONE | lengths | {"concurrency": users},
+                metrics={"tpot_mean_ms": token, "ttft_mean_ms": 300.0},
+                model_id="x/A-7B",
+                observed=observed,
+                workload=f"in{prompt}-c{users}",
+            )
+    publication = published(*runs)
+    (model_,) = model_page.models(publication)
+    for make in (speeds.users_of_model, speeds.context_of_model):
+        figure = model_page.curve(publication, model_, make)
+        assert figure is not None
+        assert figure.chart.shape.keywords["groups"] == ["BF16", "FP8"]
+
+
 def test_a_new_version_is_drawn_with_what_it_changed() -> None:
     """From 100 to 120 tok/s is 20 %; one run's noise is not known, so of `o` nothing is said to have changed."""
     publication = published(

@@ -159,18 +159,18 @@ def context_of_model(
         for panel, name in ((DECODE, "decode"), (FIRST, "first"))
     ]
     means = pd.concat(panels).assign(kind="mean")
-    groups = list(dict.fromkeys(best["line"]))
-    several = groups if len(groups) > 1 else []
+    # In the order of the set-ups, as on the other charts of the page: a recipe keeps its colour.
+    several = [name for name in names.values() if name in set(best["line"])]
     return Figure(
         key=f"context-of-{model.slug}",
         title="What does a long context cost?",
-        says=said.context(points[points["line"] == groups[0]]),
+        says=said.context(points[points["line"] == best["line"].iloc[0]]),
         chart=chart(
             shapes.lines,
             named_at_ends(pd.concat([means, means.assign(kind="run")])),
             across="Tokens before the answer",
             up="",
-            groups=several,
+            groups=several if len(several) > 1 else [],
             legend="Recipe",
             ticks=sorted(map(float, shown["x"].unique())),
         ),
