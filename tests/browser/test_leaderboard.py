@@ -152,6 +152,19 @@ def test_a_result_of_ones_own_stands_beside_the_published_ones(
     assert visit.errors == visit.elsewhere == []
 
 
+def test_a_file_chosen_before_the_page_is_ready_is_not_forgotten(board: Host) -> None:
+    page = board.open().page
+    held: list[Any] = []
+    # Playwright takes no built-in function.
+    page.route("**/yours*.js", lambda route: held.append(route))  # noqa: PLW0108
+    page.goto(board.address + "measure.html")
+    page.set_input_files("input[type=file]", DATA / "llama-bench" / "multi.json")
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    page.wait_for_selector("[data-sp-result] > *")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

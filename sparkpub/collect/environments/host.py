@@ -40,26 +40,25 @@ CHUNK = 1 << 16
 
 
 def reap() -> list[str]:
-    """End processes whose collector is dead, and remove their control groups; says what was done."""
-    orphans = {
-        pid: who
-        for pid, who in marked(OWNER_VARIABLE).items()
-        if processes.abandoned(who)
-    }
-    said = [
-        f"ended process {pid} of run {mark(pid, RUN_VARIABLE) or 'unknown'}"
-        for pid in sorted(orphans)
-    ]
-    end(orphans, signal.SIGKILL)
+    """End processes whose collector is dead, and remove their control groups; says what was done.
+
+    Looked for again until there are none: one that the kernel gives another program, or that its parent starts right
+    now, shows no environment for a moment."""
+    said: dict[int, str] = {}
     deadline = time.monotonic() + 5
-    while (
-        any(processes.start_ticks(pid) for pid in orphans)
-        and time.monotonic() < deadline
-    ):
+    while time.monotonic() < deadline:
+        owners = marked(OWNER_VARIABLE).items()
+        orphans = {pid for pid, who in owners if processes.abandoned(who)}
+        for pid in sorted(orphans - said.keys()):
+            run = mark(pid, RUN_VARIABLE) or "unknown"
+            said[pid] = f"ended process {pid} of run {run}"
+        end(orphans, signal.SIGKILL)
+        if not orphans and not any(processes.start_ticks(pid) for pid in said):
+            break
         time.sleep(0.02)
     for folder in cgroup.leftovers(processes.notes()):
         cgroup.remove(folder)
-    return said
+    return [*said.values()]
 
 
 class HostProcess:

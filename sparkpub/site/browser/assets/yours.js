@@ -188,4 +188,6 @@ export function start(form) {
   };
   form.addEventListener('submit', (event) => event.preventDefault());
   form.addEventListener('change', show);
+  // A file that was chosen before this script ran, or that the browser kept over a reload.
+  if (form.elements.file.files.length) show();
 }
