@@ -344,16 +344,14 @@ def drifts(view: View) -> Iterator[Finding]:
 def order_confound(view: View) -> Iterator[Finding]:
     """Environments that were measured in blocks of time, on a machine that ran both."""
     runs = view.results_table.drop_duplicates("run")
-    by_cell = dict(
-        iter(timed(runs).groupby([runs[axis] for axis in CELL[1:]], observed=True))
-    )
+    axes = [runs[axis].to_numpy() for axis in CELL[1:]]
+    by_cell = dict(iter(timed(runs).groupby(axes)))
     blocked = []
     for cell in view.counted:
-        model, candidate, workload = cell
-        baseline = model, view.campaign.baseline, workload
-        is_compared = cell != baseline and by_cell.keys() >= {cell, baseline}
-        if is_compared and ran_in_blocks(by_cell[baseline], by_cell[cell]):
-            blocked += [baseline, cell]
+        against = cell[0], view.campaign.baseline, cell[2]
+        is_compared = cell != against and by_cell.keys() >= {cell, against}
+        if is_compared and ran_in_blocks(by_cell[against], by_cell[cell]):
+            blocked += [against, cell]
     if blocked:
         (model, baseline, workload), (_, candidate, _), *_ = blocked
         text = (

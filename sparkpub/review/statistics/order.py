@@ -24,12 +24,12 @@ that between clusters: Liang and Zeger 1986, Biometrika 73, 13-22).
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
 from math import comb
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS, Floats
@@ -51,20 +51,15 @@ FEWEST_EARLIER = 3
 """Fewest runs on each side of which one can lie earlier: of two, ABABB has five of six pairs with A first."""
 
 
-@dataclass(frozen=True)
-class Timeline:
-    """The runs of one side in order of time: when each began, on any scale that both sides share, its round (None for a
-    repeat outside of the rounds), and the server that served it (None or empty where none is known)."""
+def order_as_run(baseline: pd.DataFrame, candidate: pd.DataFrame) -> OrderAsRun:
+    """The order in which two sides were really run: what they declare as their `order`, unless their times show blocks
+    (see above).
 
-    times: Sequence[float]
-    rounds: Sequence[Hashable] = ()
-    servers: Sequence[str | None] = ()
-
-
-def order_as_run(
-    declared: DeclaredOrder, baseline: Timeline, candidate: Timeline
-) -> OrderAsRun:
-    """The order as it was really run: what was declared, unless the times show blocks (see above)."""
+    Each row is a run, in order of time: its `time` on any scale that both sides share, its `round` (None for a repeat
+    outside of the rounds), and the `server` that served it (empty where none is known).
+    """
+    orders: set[DeclaredOrder] = {*baseline["order"], *candidate["order"]}
+    declared = orders.pop() if len(orders) == 1 else "as-published"
     if declared == "blocked" or _ran_in_blocks(declared, baseline, candidate):
         return "blocked"
     return "mixed" if declared == "as-published" else declared
@@ -79,9 +74,9 @@ def order_over_machines(orders: Iterable[OrderAsRun]) -> OrderAsRun:
 
 
 def _ran_in_blocks(
-    declared: DeclaredOrder, baseline: Timeline, candidate: Timeline
+    declared: DeclaredOrder, baseline: pd.DataFrame, candidate: pd.DataFrame
 ) -> bool:
-    one, other = baseline.times, candidate.times
+    one, other = (side["time"].to_numpy() for side in (baseline, candidate))
     fewest = min(len(one), len(other))
     if fewest < FEWEST_IN_BLOCKS:
         return False
@@ -97,7 +92,7 @@ def _ran_in_blocks(
     return seldom or uneven
 
 
-def share_earlier(one: Sequence[float], other: Sequence[float]) -> float:
+def share_earlier(one: Floats, other: Floats) -> float:
     """Of the pairs of a run on either side, the share in which that of `one` began first; a tie counts half.
 
     It is Mann and Whitney's U (1947) divided by the number of pairs.
@@ -106,7 +101,7 @@ def share_earlier(one: Sequence[float], other: Sequence[float]) -> float:
     return float(1 + signs.mean()) / 2
 
 
-def chance_of_switches(one: Sequence[float], other: Sequence[float]) -> float:
+def chance_of_switches(one: Floats, other: Floats) -> float:
     """Probability that a random order changes sides at most as often as these times do (Wald and Wolfowitz
     1940, exact); 1 where runs of both began at the same time.
 
@@ -125,29 +120,32 @@ def chance_of_switches(one: Sequence[float], other: Sequence[float]) -> float:
     return orders / comb(n + m, n)
 
 
-def complete_rounds(baseline: Timeline, candidate: Timeline) -> list[tuple[int, int]]:
+def complete_rounds(
+    baseline: pd.DataFrame, candidate: pd.DataFrame
+) -> list[tuple[int, int]]:
     """Places of the two runs of every complete round, in order of time.
 
     A round is complete where both sides ran once in it and no run of another round came between: what drifts in time
     then falls on both alike.
     """
-    moments = np.array([*baseline.times, *candidate.times])
-    one, other = _places(baseline.rounds), _places(candidate.rounds)
+    times, partners = (side["time"].to_numpy() for side in (baseline, candidate))
+    moments = np.concatenate([times, partners])
+    one, other = _places(baseline["round"]), _places(candidate["round"])
     whole = []
     for name in one.keys() & other.keys():
         place, partner = one[name], other[name]
-        times = baseline.times[place], candidate.times[partner]
-        first, last = min(times), max(times)
+        first, last = sorted((times[place], partners[partner]))
         is_between = (moments > first) & (moments < last)
         if not is_between.any():
             whole.append((first, place, partner))
     return [(place, partner) for _, place, partner in sorted(whole)]
 
 
-def _places(rounds: Sequence[Hashable]) -> dict[Hashable, int]:
+def _places(rounds: Iterable[Hashable]) -> dict[Hashable, int]:
     """Rounds that have exactly one run on a side, and where it stands."""
-    count = Counter(rounds)
-    places = {name: place for place, name in enumerate(rounds)}
+    names = list(rounds)
+    count = Counter(names)
+    places = {name: place for place, name in enumerate(names)}
     return {
         name: place
         for name, place in places.items()
@@ -156,7 +154,7 @@ def _places(rounds: Sequence[Hashable]) -> dict[Hashable, int]:
 
 
 def units(
-    baseline: Timeline, candidate: Timeline, order: OrderAsRun
+    baseline: pd.DataFrame, candidate: pd.DataFrame, order: OrderAsRun
 ) -> tuple[Units, Units]:
     """What errors rest on, for each side: single runs, or runs of one server.
 
@@ -166,16 +164,18 @@ def units(
     none of its servers serves a later run; the last one takes what is left over at the end, so that every run counts.
     """
     sides = baseline, candidate
+    served = [side["server"].to_numpy() for side in sides]
     if order != "interleaved":
-        return by_server(baseline.servers), by_server(candidate.servers)
+        return by_server(served[0]), by_server(served[1])
+    times = [side["time"].to_numpy() for side in sides]
     runs = []
     for number, pair in enumerate(complete_rounds(baseline, candidate)):
         for side, place in enumerate(pair):
-            runs.append((sides[side].times[place], number, side, place))
+            runs.append((times[side][place], number, side, place))
     runs.sort()
-    servers = [sides[side].servers[place] or (side, place) for *_, side, place in runs]
+    servers = [served[side][place] or (side, place) for *_, side, place in runs]
     last_of = {server: index for index, server in enumerate(servers)}
-    found = tuple(np.full(len(side.times), -1) for side in sides)
+    found = tuple(np.full(len(side), -1) for side in sides)
     unit, until = 0, 0
     seen: set[int] = set()
     for index, (*_, side, place) in enumerate(runs):
@@ -189,7 +189,7 @@ def units(
     return one, other
 
 
-def by_server(servers: Sequence[str | None]) -> Units:
+def by_server(servers: Iterable[str]) -> Units:
     """The runs of each server as a unit, in order of time; a run without one is a unit of its own."""
     names = [server or place for place, server in enumerate(servers)]
     numbers: dict[Hashable, int] = {}

@@ -47,9 +47,7 @@ from sparkpub.review.statistics.estimate import (
     verdict_of,
 )
 from sparkpub.review.statistics.order import (
-    DeclaredOrder,
     OrderAsRun,
-    Timeline,
     by_unit,
     order_as_run,
     order_over_machines,
@@ -278,20 +276,10 @@ def timed(runs: pd.DataFrame) -> pd.DataFrame:
 def ran_in_blocks(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     """Whether the sides of a comparison ran in blocks of time on one of the machines that ran both."""
     return any(
-        order_of(*(side[side["machine"] == name] for side in (one, other))) == "blocked"
+        order_as_run(*(side[side["machine"] == name] for side in (one, other)))
+        == "blocked"
         for name in {*one["machine"]} & {*other["machine"]}
     )
-
-
-def order_of(one: pd.DataFrame, other: pd.DataFrame) -> OrderAsRun:
-    """The order in which the runs of two sides were really made."""
-    declared: set[DeclaredOrder] = {*one["order"], *other["order"]}
-    said = declared.pop() if len(declared) == 1 else "as-published"
-    return order_as_run(said, _timeline(one), _timeline(other))
-
-
-def _timeline(side: pd.DataFrame) -> Timeline:
-    return Timeline(*(side[name].tolist() for name in ("time", "round", "server")))
 
 
 # -- what they show ------------------------------------------------------------------------------------------------
@@ -303,9 +291,9 @@ def difference(
     """What runs of a candidate, `other`, show against those of a baseline: the columns from which all others follow.
     Where the `order` is given, neither rounds nor times are looked at."""
     sides = one, other
-    order = order or order_of(one, other)
+    order = order or order_as_run(one, other)
     analysis = _ANALYSES.get(order, "welch")
-    of_units = units(*map(_timeline, sides), order)
+    of_units = units(one, other, order)
     has_units = min(each.max() for each in of_units) >= 0
     if not has_units:
         # No round is complete: all runs are described.
