@@ -26,10 +26,9 @@ that between clusters: Liang and Zeger 1986, Biometrika 73, 13-22).
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from math import comb
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS, Floats
@@ -38,6 +37,10 @@ DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""
 OrderAsRun = Literal["interleaved", "random", "mixed", "blocked"]
 """The order as it was really run. `mixed`: neither declared nor in blocks."""
+Side: TypeAlias = Any
+"""The runs of one side in order of time, a column each: the `order` that was declared, the `time` at which they began
+on any scale that both sides share, the `round` (None for a repeat outside of the rounds), and the `server` that served
+them (empty where none is known)."""
 Units = NDArray[np.int64]
 """The number of the unit that each run of a side belongs to, from 0; -1 for a run that counts in none."""
 
@@ -51,13 +54,8 @@ FEWEST_EARLIER = 3
 """Fewest runs on each side of which one can lie earlier: of two, ABABB has five of six pairs with A first."""
 
 
-def order_as_run(baseline: pd.DataFrame, candidate: pd.DataFrame) -> OrderAsRun:
-    """The order in which two sides were really run: what they declare as their `order`, unless their times show blocks
-    (see above).
-
-    Each row is a run, in order of time: its `time` on any scale that both sides share, its `round` (None for a repeat
-    outside of the rounds), and the `server` that served it (empty where none is known).
-    """
+def order_as_run(baseline: Side, candidate: Side) -> OrderAsRun:
+    """The order as it was really run: what was declared, unless the times show blocks (see above)."""
     orders: set[DeclaredOrder] = {*baseline["order"], *candidate["order"]}
     declared = orders.pop() if len(orders) == 1 else "as-published"
     if declared == "blocked" or _ran_in_blocks(declared, baseline, candidate):
@@ -73,10 +71,8 @@ def order_over_machines(orders: Iterable[OrderAsRun]) -> OrderAsRun:
     return found.pop() if len(found) == 1 else "mixed"
 
 
-def _ran_in_blocks(
-    declared: DeclaredOrder, baseline: pd.DataFrame, candidate: pd.DataFrame
-) -> bool:
-    one, other = (side["time"].to_numpy() for side in (baseline, candidate))
+def _ran_in_blocks(declared: DeclaredOrder, baseline: Side, candidate: Side) -> bool:
+    one, other = (np.asarray(side["time"]) for side in (baseline, candidate))
     fewest = min(len(one), len(other))
     if fewest < FEWEST_IN_BLOCKS:
         return False
@@ -120,15 +116,13 @@ def chance_of_switches(one: Floats, other: Floats) -> float:
     return orders / comb(n + m, n)
 
 
-def complete_rounds(
-    baseline: pd.DataFrame, candidate: pd.DataFrame
-) -> list[tuple[int, int]]:
+def complete_rounds(baseline: Side, candidate: Side) -> list[tuple[int, int]]:
     """Places of the two runs of every complete round, in order of time.
 
     A round is complete where both sides ran once in it and no run of another round came between: what drifts in time
     then falls on both alike.
     """
-    times, partners = (side["time"].to_numpy() for side in (baseline, candidate))
+    times, partners = (np.asarray(side["time"]) for side in (baseline, candidate))
     moments = np.concatenate([times, partners])
     one, other = _places(baseline["round"]), _places(candidate["round"])
     whole = []
@@ -153,9 +147,7 @@ def _places(rounds: Iterable[Hashable]) -> dict[Hashable, int]:
     }
 
 
-def units(
-    baseline: pd.DataFrame, candidate: pd.DataFrame, order: OrderAsRun
-) -> tuple[Units, Units]:
+def units(baseline: Side, candidate: Side, order: OrderAsRun) -> tuple[Units, Units]:
     """What errors rest on, for each side: single runs, or runs of one server.
 
     In an interleaved order only the runs of complete rounds count, and the units of one number are paired. Where the
@@ -164,10 +156,10 @@ def units(
     none of its servers serves a later run; the last one takes what is left over at the end, so that every run counts.
     """
     sides = baseline, candidate
-    served = [side["server"].to_numpy() for side in sides]
+    served = [np.asarray(side["server"]) for side in sides]
     if order != "interleaved":
         return by_server(served[0]), by_server(served[1])
-    times = [side["time"].to_numpy() for side in sides]
+    times = [np.asarray(side["time"]) for side in sides]
     runs = []
     for number, pair in enumerate(complete_rounds(baseline, candidate)):
         for side, place in enumerate(pair):
@@ -175,7 +167,7 @@ def units(
     runs.sort()
     servers = [served[side][place] or (side, place) for *_, side, place in runs]
     last_of = {server: index for index, server in enumerate(servers)}
-    found = tuple(np.full(len(side), -1) for side in sides)
+    found = tuple(np.full(len(side), -1) for side in times)
     unit, until = 0, 0
     seen: set[int] = set()
     for index, (*_, side, place) in enumerate(runs):
