@@ -86,7 +86,7 @@ def _of_verdict(names: Names, metric: Metric, rows: ComparedRows, which: str) ->
     candidate, baseline = sides = _sides(names, row)
     places = [in_environment(side) for side in sides]
     measured = _amount(metric, rows, _sizes(rows))
-    bounds = _bounds(rows)
+    bounds = bounds_of(rows)
     if row.verdict == "confounded":
         why, other = "in separate blocks of time", "drift over time"
         if all(each.analysis == "description" and each.machines > 1 for each in rows):
@@ -122,25 +122,25 @@ def is_of_few(row: TableRow) -> bool:
     return bool(row.verdict == "undecided" and row.n_effective < MINIMUM_RUNS)
 
 
-def _in_percent(rows: ComparedRows) -> bool:
+def in_percent(rows: ComparedRows) -> bool:
     """Whether all differences are on a scale with a true zero."""
     return all(row.difference_percent is not None for row in rows)
 
 
 def _sizes(rows: ComparedRows) -> list[float]:
     """The differences that were measured."""
-    name = "difference_percent" if _in_percent(rows) else "difference"
+    name = "difference_percent" if in_percent(rows) else "difference"
     return [getattr(row, name) for row in rows]
 
 
-def _bounds(rows: ComparedRows) -> list[float]:
+def bounds_of(rows: ComparedRows) -> list[float]:
     """The ends of the intervals that decide; empty where a comparison has none."""
     ends: list[float] = []
     for row in rows:
         interval = deciding(row)
         if interval is None:
             return []
-        scale = 100 / row.mean_baseline if _in_percent(rows) else 1
+        scale = 100 / row.mean_baseline if in_percent(rows) else 1
         ends += [scale * end for end in interval]
     return ends
 
@@ -151,7 +151,7 @@ def _amount(
     """`+3.9 to +4.7 %`, in the metric's unit where the scale has no true zero; one figure where both ends read
     alike."""
     decimals, unit = metric.decimals, metric.unit
-    if _in_percent(rows):
+    if in_percent(rows):
         decimals, unit = 1, "%"
     return spread([between(min(sizes), max(sizes), decimals, signed=signed)], unit)
 
