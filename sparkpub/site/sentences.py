@@ -3,6 +3,7 @@
 How large an effect is, or can be, stands beside every verdict; of more than `MOST_NAMES` names their number is told.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
@@ -59,12 +60,10 @@ def _pairs(rows: ComparedRows) -> Iterable[ComparedRows]:
 
 def _counts(names: Names, metric: Metric, rows: ComparedRows) -> str:
     """`Output throughput, Docker against native: −1.2 to +0.4 % measured (3 equal within ±1 %, 1 not clear).`"""
-    numbers: dict[str, int] = {}
-    for row in rows:
-        word = verdict_words(row.verdict, row.equivalence_margin_percent)
-        numbers[word] = numbers.get(word, 0) + 1
-    ordered = sorted(numbers.items(), key=lambda item: -item[1])
-    counts = ", ".join(f"{number} {word}" for word, number in ordered)
+    words = Counter(
+        verdict_words(row.verdict, row.equivalence_margin_percent) for row in rows
+    )
+    counts = ", ".join(f"{number} {word}" for word, number in words.most_common())
     against = " against ".join(_sides(names, rows[0]))
     measured = _amount(metric, rows, _sizes(rows))
     return f"{metric.subject}, {against}: {measured} measured ({counts})."

@@ -89,7 +89,7 @@ def context(
         "charts": charts,
         "sections": sections,
         "placed": placed,
-        "memory": memory.ledger(publication, campaign),
+        "memory": memory.ledger(whole),
         "settings": environments_of(campaign),
         "recipes": [recipe for recipe in recipes if recipe.text],
         "coverage": library.figure("coverage", campaign.name)
