@@ -157,8 +157,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         script.type = "module"
         config.extra_css.append(style)
         config.extra_javascript.append(script)
-        for file in _unasked(files, config):
-            files.remove(file)
+        for one in _unasked(files, config):
+            files.remove(one)
         self._pages = {}
         folder, pages = self._folder(config), Path(config.docs_dir).resolve()
         for uri, file in self._site.files.items():
