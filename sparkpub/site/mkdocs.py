@@ -86,7 +86,7 @@ def _file(config: MkDocsConfig, uri: str, file: File) -> DocFile:
     return DocFile.generated(config, uri, content=content, inclusion=inclusion)
 
 
-def _unasked(files: Files, config: MkDocsConfig) -> list[DocFile]:
+def unasked(files: Files, config: MkDocsConfig) -> list[DocFile]:
     """Files of the theme that no page asks for: maps of its scripts, and other languages where the search is in
     English."""
     search = config.plugins.get("material/search")
@@ -157,7 +157,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         script.type = "module"
         config.extra_css.append(style)
         config.extra_javascript.append(script)
-        for one in _unasked(files, config):
+        for one in unasked(files, config):
             files.remove(one)
         self._pages = {}
         folder, pages = self._folder(config), Path(config.docs_dir).resolve()
