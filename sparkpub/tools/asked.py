@@ -106,6 +106,8 @@ def _read(term: Term, found: Any) -> Any:
             return reading.number(found)
         case "path":
             return None if found is None else str(found).removeprefix("/v1/")
+        case "file":
+            return cells.text(str(found or "").replace("\\", "/").rpartition("/")[2])
         case "words":
             listed = found if isinstance(found, list) else [found]
             return [word for item in listed if (word := reading.word(item)) is not None]
