@@ -1,7 +1,9 @@
 """Results of several owners beside each other: `gather` and `share`."""
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -15,8 +17,15 @@ from sparkpub.record.settings import GATHERED
 @click.argument("arena", metavar="[ARENA]", type=PATH, default=Path("arena.yaml"))
 @click.option("--out", type=FOLDER, default=GATHERED, help="Folder to fill.")
 @click.option("--known", type=PATH, help="An arena.yaml whose lines are passed over.")
+@click.option(
+    "--newest",
+    is_flag=True,
+    help="Then move each line to the newest commit of its repository, and print in Markdown what that changes.",
+)
 @JSON
-def gather(arena: Path, out: Path, known: Path | None, as_json: bool) -> None:
+def gather(
+    arena: Path, out: Path, known: Path | None, newest: bool, as_json: bool
+) -> None:
     """Fetch other owners' campaigns for this site.
 
     ARENA is a file with a line for each owner: repository, commit, and campaigns or results to import. Each is fetched
@@ -27,7 +36,12 @@ def gather(arena: Path, out: Path, known: Path | None, as_json: bool) -> None:
     """
     from sparkpub.collect import gather as gathering
 
-    found = list(gathering.gather(arena, out, partial(click.echo, err=True), known))
+    say = partial(click.echo, err=True)
+    found = list(gathering.gather(arena, out, say, known))
+    if newest:
+        for line in _moved(arena, out, say):
+            click.echo(line)
+        return
     print_as(
         as_json,
         lambda: [vars(each) for each in found],
@@ -38,6 +52,23 @@ def gather(arena: Path, out: Path, known: Path | None, as_json: bool) -> None:
     )
     next_step("sparkpub serve")
     finish(failed=any(each.failed for each in found))
+
+
+def _moved(arena: Path, out: Path, say: Callable[[str], None]) -> Iterator[str]:
+    """Move the lines of a file to newer commits: what each changes, of a line that cannot be moved the reason."""
+    from sparkpub.collect.gather import newer
+    from sparkpub.review.changes import as_markdown, changes, escaped
+
+    with TemporaryDirectory() as fresh, TemporaryDirectory() as nothing:
+        for found in newer(arena, Path(fresh), say):
+            yield f"# {found.owner} at {found.commit[:12]}"
+            yield ""
+            if found.failed:
+                yield f"Not gathered: {escaped(found.text)}"
+                continue
+            before = out / found.owner
+            known = before if before.is_dir() else Path(nothing)
+            yield from as_markdown(changes(known, Path(fresh, found.owner)))
 
 
 @cli.command()

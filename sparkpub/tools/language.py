@@ -205,9 +205,10 @@ class Term(ValuePlace):
     kind: Literal[
         "value", "amount", "count", "number", "path", "file", "mark", "words"
     ] = Field("value", alias="as")
-    """`value` is a number or a word as it stands; `file` is a name without its folders; `amount` may have letters around its number; `count` is a whole
-    number above zero, or how many a list has; `path` is that of an address, without `/v1/`; `mark` is a thing that is
-    so, unless `unless` says otherwise; `words` are a list of them, for notes."""
+    """`value` is a number or a word as it stands; `amount` may have letters around its number; `count` is a whole
+    number above zero, or how many a list has; `path` is that of an address, without `/v1/`; `file` is a file's name
+    without its folders; `mark` is a thing that is so, unless `unless` says otherwise; `words` are a list of them, for
+    notes."""
     option: Option | None = None
     """The option that it is; a mark makes it false."""
     key: str | None = None
@@ -292,7 +293,8 @@ class ResultMapping(Declared):
     others: tuple[str, ...] = ()
     """Files that are none, and folders in which none is."""
     lines: str | None = None
-    """The name of a file beside the report with a JSON object of each request, kept with the run: `lines` for `each`."""
+    """The name of a file beside the report with a JSON object of each request, which is kept with the run: `each` finds
+    them as `lines`."""
     when: tuple[Where, ...] = ()
     """What results have: `path`, `path=word`, alternatives with `|`. Other rows and documents are passed over; without
     it, files without a model or a figure."""

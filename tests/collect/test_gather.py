@@ -72,7 +72,7 @@ def test_equal_names_of_two_owners_stay_apart_and_the_files_as_they_were(
     assert len({run.run_id for run in data.runs}) == len(data.runs)
     of = data.campaigns["one.c"].owner
     assert of is not None
-    assert of.address == f"file://{theirs}/blob/{commit}/data/comprehensive"
+    assert of.address == f"file://{theirs}/tree/{commit}/data/comprehensive"
     here = hub / "gathered" / "one" / "c"
     there = theirs / "data" / "comprehensive" / "c"
     assert {path.name: path.read_bytes() for path in here.iterdir()} == {
