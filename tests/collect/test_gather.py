@@ -1,9 +1,11 @@
-"""Other owners' campaigns, gathered from real repositories over `file://`."""
+"""Other owners' campaigns, gathered from real repositories over `file://` and HTTP."""
 
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,59 @@ def test_equal_names_of_two_owners_stay_apart_and_the_files_as_they_were(
     assert {path.name: path.read_bytes() for path in here.iterdir()} == {
         path.name: path.read_bytes() for path in there.iterdir()
     }
+
+
+@pytest.mark.parametrize("filters", ["true", "false"])
+def test_over_http_no_more_is_fetched_than_a_line_names(
+    tmp_path: Path, theirs: Path, filters: str
+) -> None:
+    """From a server that leaves out what nobody asks for, as the usual hosts do; from another all files come."""
+    size = 300_000
+    (theirs / "elsewhere.bin").write_bytes(os.urandom(size))
+    commit, served = committed(theirs), 0
+    git(theirs, "config", "uploadpack.allowFilter", filters)
+
+    class Backend(BaseHTTPRequestHandler):
+        """Hands each request to `git http-backend`, as a CGI server does."""
+
+        def do_GET(self) -> None:
+            nonlocal served
+            path, _, query = self.path.partition("?")
+            asked = {
+                "GIT_PROJECT_ROOT": str(tmp_path),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "REQUEST_METHOD": self.command,
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+                "HTTP_GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            }
+            sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            answer = subprocess.run(
+                ["git", "http-backend"],
+                env={**os.environ, **asked},
+                input=sent,
+                stdout=subprocess.PIPE,
+                check=True,
+            ).stdout
+            served += len(answer)
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n" + answer)
+
+        do_POST = do_GET  # noqa: N815 - the name that the server asks for
+
+        def log_message(self, *_: object) -> None:
+            """Nothing, in a test."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Backend) as server:
+        threading.Thread(target=server.serve_forever).start()
+        address = f"http://127.0.0.1:{server.server_port}/theirs/.git"
+        hub = tmp_path / "hub"
+        done = gathered(hub, f"owner: one, repository: {address}, commit: {commit}")
+        server.shutdown()
+    assert done.output.startswith(f"one at {commit[:12]}: 1 campaign"), done.output
+    assert list(load(hub / "gathered" / "one").campaigns) == ["one.c"]
+    assert (served > size) == (filters == "false")
 
 
 def test_an_unchanged_line_costs_nothing_and_a_line_that_is_gone_takes_its_folder(
