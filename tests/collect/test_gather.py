@@ -328,6 +328,12 @@ def test_a_line_at_fault_is_named(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_share_prints_a_line_that_gather_takes(tmp_path: Path, theirs: Path) -> None:
+    # As `init` leaves the demonstration: a campaign without a run.
+    first = theirs / "data" / "comprehensive" / "c" / "campaign.json"
+    empty = theirs / "data" / "comprehensive" / "empty"
+    empty.mkdir()
+    text = first.read_text().replace('"campaign": "c"', '"campaign": "empty"')
+    (empty / "campaign.json").write_text(text)
     commit = committed(theirs)
     git(tmp_path, "init", "--quiet", "--bare", "remote.git")
     git(theirs, "remote", "add", "origin", str(tmp_path / "remote.git"))
