@@ -218,12 +218,15 @@ class Results:
 
     def cell(self, campaign: str, cell: Cell, metric: str) -> TableRow | None:
         """One metric of one cell, None where it was not measured."""
-        found = self.cells_of(campaign, metric)
-        return next((row for row in found if row.cell == cell), None)
+        return self._by_cell.get((campaign, cell, metric))
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
         return grouped(self.cell_rows, attrgetter("campaign", "metric"))
+
+    @cached_property
+    def _by_cell(self) -> Mapping[tuple[str, Cell, str], TableRow]:
+        return {(row.campaign, row.cell, row.metric): row for row in self.cell_rows}
 
     @cached_property
     def _comparisons(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:

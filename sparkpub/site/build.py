@@ -151,8 +151,7 @@ def words_of(publication: Publication) -> Words:
 @lru_cache(maxsize=1)
 def review_of(dataset: Dataset, folder: Path) -> Review:
     """What the checks find in a dataset, kept of the last one: it is asked whether the site may be published before it
-    is built, and a preview builds again where only a page changed. What they find in other owners' campaigns is kept in
-    the folder of the cache."""
+    is built, and a preview builds again where only a page changed. What they find in a campaign stays in the cache."""
     return review(dataset, partial(kept.judged_once, cache=Cache(folder / WORK)))
 
 

@@ -1,6 +1,5 @@
-"""What the checks find in another owner's campaign, and its three tables: worked out once for its files, its owner's
-commit and this program, and kept in the cache, the tables as Parquet. What is gone or damaged there is worked out
-again.
+"""What the checks find in a campaign, and its three tables: worked out once for its files, its commit and this program,
+and kept in the cache, the tables as Parquet. What is gone or damaged there is worked out again.
 """
 
 import io
@@ -14,6 +13,7 @@ from pydantic_core import from_json, to_json
 from sparkpub.record.store import everything, file_sha256
 from sparkpub.review.checks import Finding
 from sparkpub.review.checks.reviewing import Judged, judged
+from sparkpub.review.committed import head
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
@@ -30,16 +30,15 @@ _TABLES: Mapping[str, Columns] = {
 
 
 def judged_once(dataset: Dataset, name: str, cache: Cache) -> Judged:
-    """What `judged` says of a campaign, of another owner's from the cache and with its tables."""
+    """What `judged` says of a campaign, with its tables."""
     campaign = dataset.campaigns[name]
-    if campaign.owner is None:
-        return judged(dataset, name)
     files = [
         (entry.name, file_sha256(Path(entry.path)))
         for entry in everything(campaign.folder)
         if entry.is_file(follow_symlinks=False)
     ]
-    made_from = key(program(), campaign.owner.model_dump(), files)
+    owner = campaign.owner and campaign.owner.model_dump()
+    made_from = key(program(), owner, head(campaign.folder), files)
     try:
         return _kept(campaign, made_from, cache)
     except (ValueError, TypeError):
