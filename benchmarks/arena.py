@@ -1,7 +1,7 @@
 """`python -m benchmarks.arena [OWNERS...]`: a hub of many owners with 300 runs each, in local repositories.
 
 Owners are gathered from nothing, gathered again where nothing changed, and the hub's site is built with them, from an
-empty cache and then with a page more of the hub's own. Each step runs once, in a process of its own; the first number of
+empty cache and then with a further page of its own. Each step runs once, in a process of its own; the first number of
 owners is what the others are held against.
 """
 
