@@ -218,6 +218,33 @@ def test_nothing_but_plain_files_of_a_campaign_comes_in(
     assert not any(path.is_symlink() or path.is_dir() for path in found)
 
 
+def damage_a_record(data: Path) -> str:
+    record = next((data / "c").glob("native*.json"))
+    record.write_text(
+        record.read_text().replace('"iteration": 1', '"iteration": "<b>"')
+    )
+    return "iteration"
+
+
+def name_a_campaign_in_markup(data: Path) -> str:
+    (data / "c").rename(data / "<img src=x>")
+    return "campaign"
+
+
+@pytest.mark.parametrize("put", [damage_a_record, name_a_campaign_in_markup])
+def test_damage_that_would_stop_the_hubs_builds_costs_the_line(
+    tmp_path: Path, theirs: Path, put: Callable[[Path], str]
+) -> None:
+    hub = tmp_path / "hub"
+    said = put(theirs / "data" / "comprehensive")
+    done = gathered(hub, line("one", theirs, committed(theirs)))
+    assert done.exit_code == 1
+    (told,) = done.output.splitlines()
+    assert said in told
+    assert str(hub) not in told
+    assert list((hub / "gathered").iterdir()) == []
+
+
 def test_no_hook_and_no_filter_is_run_and_no_file_converted(
     tmp_path: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
