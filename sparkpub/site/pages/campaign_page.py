@@ -193,7 +193,7 @@ def _asking(whole: StudiedCampaign, library: Library) -> list[Section]:
         Section("Does order matter?", place(orders)),
         # The telemetry of other owners is not read here: a hub has much of it.
         Section(
-            "The GPU over time", [] if campaign.owner else place(["gpu-utilisation"])
+            "The GPU over time", [] if whole.data.owner else place(["gpu-utilisation"])
         ),
     ]
 
