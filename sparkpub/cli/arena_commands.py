@@ -1,9 +1,10 @@
 """Results of several owners beside each other: `gather` and `share`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from sparkpub.cli.group import cli
 from sparkpub.cli.options import FOLDER, JSON, PATH, on_folder
 from sparkpub.cli.printing import finish, next_step, print_as
 from sparkpub.record.settings import GATHERED
+
+if TYPE_CHECKING:
+    from sparkpub.collect.gather import Hub
 
 
 @cli.command()
@@ -36,10 +40,10 @@ def gather(
     """
     from sparkpub.collect import gather as gathering
 
-    say = partial(click.echo, err=True)
-    found = list(gathering.gather(arena, out, say, known))
+    hub = gathering.Hub(partial(click.echo, err=True), _verify)
+    found = list(gathering.gather(arena, out, hub, known))
     if newest:
-        for line in _moved(arena, out, say):
+        for line in _moved(arena, out, hub):
             click.echo(line)
         return
     print_as(
@@ -54,13 +58,21 @@ def gather(
     finish(failed=any(each.failed for each in found))
 
 
-def _moved(arena: Path, out: Path, say: Callable[[str], None]) -> Iterator[str]:
+def _verify(data: Path) -> None:
+    """Raise RecordError for damage in a data folder."""
+    # It loads pandas, which gathering what is unchanged does not need.
+    from sparkpub.review.dataset import load
+
+    load(data)
+
+
+def _moved(arena: Path, out: Path, hub: "Hub") -> Iterator[str]:
     """Move the lines of a file to newer commits: what each changes, of a line that cannot be moved the reason."""
     from sparkpub.collect.gather import newer
     from sparkpub.review.changes import as_markdown, changes, escaped
 
     with TemporaryDirectory() as fresh, TemporaryDirectory() as nothing:
-        for found in newer(arena, Path(fresh), say):
+        for found in newer(arena, Path(fresh), hub):
             yield f"# {found.owner} at {found.commit[:12]}"
             yield ""
             if found.failed:

@@ -50,8 +50,17 @@ class Gathered:
     failed: bool = False
 
 
+@dataclass(frozen=True)
+class Hub:
+    """Who gathers: what is told of imports goes to `say`, and `verify` raises RecordError for a data folder with
+    damage, which would stop every later build."""
+
+    say: Callable[[str], None]
+    verify: Callable[[Path], object]
+
+
 def gather(
-    path: Path, out: Path, say: Callable[[str], None], known: Path | None = None
+    path: Path, out: Path, hub: Hub, known: Path | None = None
 ) -> Iterator[Gathered]:
     """Every owner of a file of lines, into a data folder each below `out`, but for lines that are in the file `known`.
     A line that fails costs its line: what was gathered of that owner before stays. An owner whose line is gone goes."""
@@ -62,10 +71,10 @@ def gather(
             shutil.rmtree(folder)
     for line in lines:
         if line not in earlier:
-            yield _tried(line, path.parent, out / line.id, say)
+            yield _tried(line, path.parent, out / line.id, hub)
 
 
-def newer(path: Path, out: Path, say: Callable[[str], None]) -> Iterator[Gathered]:
+def newer(path: Path, out: Path, hub: Hub) -> Iterator[Gathered]:
     """Every owner whose repository has another newest commit than the line says, gathered at that into a data folder
     below `out`: from then on the line in the file names it. A line that fails stays as it is."""
     for line in read(path):
@@ -77,27 +86,25 @@ def newer(path: Path, out: Path, say: Callable[[str], None]) -> Iterator[Gathere
         if commit == line.commit:
             continue
         moved = line.model_copy(update={"commit": commit})
-        found = _tried(moved, path.parent, out / line.id, say)
+        found = _tried(moved, path.parent, out / line.id, hub)
         if not found.failed:
             write_atomic(path, path.read_text().replace(line.commit, commit))
         yield found
 
 
-def _tried(
-    line: ArenaLine, beside: Path, place: Path, say: Callable[[str], None]
-) -> Gathered:
+def _tried(line: ArenaLine, beside: Path, place: Path, hub: Hub) -> Gathered:
     """Gather one owner, or say why that failed."""
     told = partial(Gathered, line.id, line.commit)
     try:
-        return told(_gathered(line, beside, place, say))
+        return told(_gathered(line, beside, place, hub))
     except (SparkpubError, GitError, OSError) as error:
         said = said_by_system(error) if isinstance(error, OSError) else str(error)
-        return told(said.replace(f"{_work(place)}/tree/", ""), failed=True)
+        for part in ("tree", "made"):
+            said = said.replace(f"{_work(place)}/{part}/", "")
+        return told(said, failed=True)
 
 
-def _gathered(
-    line: ArenaLine, beside: Path, place: Path, say: Callable[[str], None]
-) -> str:
+def _gathered(line: ArenaLine, beside: Path, place: Path, hub: Hub) -> str:
     """Gather one owner, and say what there is of it now."""
     digest = _digest(line, beside)
     with suppress(SparkpubError):
@@ -117,7 +124,7 @@ def _gathered(
         if line.results is None:
             text = _placed(line, tree / line.data, made)
         else:
-            text = _imported(line, tree / line.results, made, beside, say)
+            text = _imported(line, tree / line.results, made, beside, hub.say)
         owner = Owner(
             owner=line.id,
             repository=line.repository,
@@ -128,6 +135,7 @@ def _gathered(
             made_from=digest,
         )
         write_atomic(made / OWNER_FILE, owner.model_dump_json(indent=1))
+        hub.verify(made)
         shutil.rmtree(place, ignore_errors=True)
         made.rename(place)
     finally:

@@ -37,8 +37,10 @@ def judged_once(dataset: Dataset, name: str, cache: Cache) -> Judged:
         for entry in everything(campaign.folder)
         if entry.is_file(follow_symlinks=False)
     ]
-    owner = campaign.owner and campaign.owner.model_dump()
-    made_from = key(program(), owner, head(campaign.folder), files)
+    # Git ignores what was gathered: a commit of the hub says nothing of it.
+    owner = campaign.owner
+    commit = head(campaign.folder) if owner is None else owner.model_dump()
+    made_from = key(program(), commit, files)
     try:
         return _kept(campaign, made_from, cache)
     except (ValueError, TypeError):

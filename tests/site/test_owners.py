@@ -158,3 +158,5 @@ def test_what_is_found_in_a_campaign_is_kept_until_a_file_of_it_changes(
     campaign = data / "c" / "campaign.json"
     campaign.write_text(campaign.read_text() + "\n")
     assert published() == ["c"]
+    monkeypatch.setattr(kept, "head", lambda _: "another commit of the hub")
+    assert published() == ["c"]
