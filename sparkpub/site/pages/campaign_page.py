@@ -292,6 +292,10 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
             ranked.append(f"{said} {about}".strip())
         if shape:
             grown.append(shape)
+    # The reason that differences share is said once.
+    for first in differing[:1]:
+        reason = f", but {first.partition(', but ')[2]}"
+        differing[1:] = [text.replace(reason, ", too.") for text in differing[1:]]
     of_each = [*differing[:1], *ranked[:1], *grown[:1]]
     return [*of_each, *differing[1:], *grown[1:], *ranked[1:]][:ANSWERS]
 
@@ -304,10 +308,12 @@ def compared(publication: Publication, campaign: CampaignData, metric: Metric) -
         return ""
     text = sentences.differences(publication.names, metric, rows)
     row = _together(publication, campaign, metric)
-    if row is not None:
+    # A campaign of several machines has said it.
+    if row is not None and all(each.machines < row.machines for each in rows):
         low, high = row.ci95_effect
         ends = between(low, high, 1, signed=True)
-        text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
+        word = sentences.verdict_words(row.verdict, row.equivalence_margin_percent)
+        text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({word})."
     return text
 
 
