@@ -152,7 +152,7 @@ def machines(speeds: Iterable[Speed], home: str) -> list[str]:
     """
     by_machine = grouped(speeds, lambda speed: speed.machine)
 
-    def place(name: str) -> tuple[bool, int, str]:
+    def place(name: str) -> tuple[bool, bool, int, str]:
         kinds = {speed.records[0].machine.kind for speed in by_machine[name]}
         return (
             home not in {name, *kinds},

@@ -59,7 +59,7 @@ class Curve:
     @property
     def is_large(self) -> bool:
         """Whether the model's name states at least `LARGE`."""
-        return stated_sizes(self.name).get("", 0) >= LARGE
+        return stated_sizes(self.name).get("", 0) >= LARGE * 1e9
 
     @property
     def knee(self) -> float | None:

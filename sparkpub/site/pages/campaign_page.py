@@ -279,10 +279,12 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     if alone:
         return [alone]
     ranks = asked(publication, campaign).ranks
-    differing, grown, ranked = [], [], []
+    differing: list[str] = []
+    grown: list[str] = []
+    ranked: list[str] = []
     for metric in publication.headlines(campaign)[:ANSWERS]:
         cells = publication.results.cells_of(campaign.name, metric.name)
-        difference = compared(publication, campaign, metric)
+        difference = compared(publication, campaign, metric, joined=not differing)
         shape = _shape(whole, metric)
         if difference:
             differing.append(difference)
@@ -300,14 +302,20 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     return [*of_each, *differing[1:], *grown[1:], *ranked[1:]][:ANSWERS]
 
 
-def compared(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
-    """How environments differ in a metric: in this campaign, and over the machines of those that a claim joins with it,
-    since one day of one machine is not all. Empty where nothing is compared."""
+def compared(
+    publication: Publication,
+    campaign: CampaignData,
+    metric: Metric,
+    *,
+    joined: bool = True,
+) -> str:
+    """How environments differ in a metric: in this campaign, and, `joined`, over the machines of those that a claim
+    joins with it, since one day of one machine is not all. Empty where nothing is compared."""
     rows = publication.results.comparisons_of(campaign.name, metric.name)
     if not rows:
         return ""
     text = sentences.differences(publication.names, metric, rows)
-    row = _together(publication, campaign, metric)
+    row = _together(publication, campaign, metric) if joined else None
     # A campaign of several machines has said it.
     if row is not None and all(each.machines < row.machines for each in rows):
         low, high = row.ci95_effect

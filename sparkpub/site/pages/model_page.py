@@ -7,7 +7,7 @@ from typing import Any
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import metric_of
-from sparkpub.record.text import listed, rounded
+from sparkpub.record.text import listed
 from sparkpub.review import recipe
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
@@ -174,9 +174,6 @@ _UNITS = {"ms": "s to the first token", "req/s": "requests/s"}
 def reached(board: Board, row: RankedModel) -> tuple[str, str]:
     """The best figure of a model on a board, and its unit. A rate that is no limit is said to be none."""
     unit = _UNITS.get(board.metric.unit, "tok/s")
-    capacity = row.best.capacity
-    if capacity is not None and capacity.at_least:
-        return rounded(capacity.rate, 2), f"{unit} or more"
     return entry_text(row.best, board.metric), unit
 
 
