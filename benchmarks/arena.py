@@ -1,13 +1,15 @@
 """`python -m benchmarks.arena [OWNERS...]`: a hub of many owners with 300 runs each, in local repositories.
 
-Owners are gathered from nothing, gathered again where nothing changed, and the hub's site is built with them. Each step
-runs once, in a process of its own; the first number of owners is what the others are held against.
+Owners are gathered from nothing, gathered again where nothing changed, and the hub's site is built with them, from an
+empty cache and then with a further page of its own. Each step runs once, in a process of its own; the first number of
+owners is what the others are held against.
 """
 
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from benchmarks import generated, harness
@@ -17,7 +19,7 @@ from sparkpub.record.owner import ARENA_FILE
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.text import counted
 
-OWNERS = (1, 20)
+OWNERS = (1, 5, 20)
 RUNS = 300
 """Runs of an owner."""
 IDENTITY = ("-c", "user.name=benchmark", "-c", "user.email=none@example.org")
@@ -51,11 +53,13 @@ def hub(owners: int, made: Path) -> dict[str, Cost]:
     (project / ARENA_FILE).write_text("".join(lines))
     variables = {"XDG_CACHE_HOME": str(project / "cache")}
     gather, build = ["-m", "sparkpub", "gather"], ["-m", "sparkpub", "build"]
-    return {
+    found = {
         "gather": cost(gather, variables, project),
         "gather, nothing changed": cost(gather, variables, project),
         "build": cost(build, variables, project),
     }
+    (project / "site_src" / "note.md").write_text("# A note\n")
+    return found | {"build, owners unchanged": cost(build, variables, project)}
 
 
 def measured(sizes: Sequence[int]) -> list[Row]:
@@ -76,10 +80,12 @@ def measured(sizes: Sequence[int]) -> list[Row]:
         first = first or costs
     further = sizes[-1] - sizes[0]
     if first is not None and further > 0:
-        for name, unit in (("processor", "s"), ("together", "MiB")):
-            begin, end = (getattr(each["build"], name) for each in (first, costs))
+        builds = [step for step in costs if step.startswith("build")]
+        figures = (("processor", "s"), ("together", "MiB"))
+        for step, (name, unit) in product(builds, figures):
+            begin, end = (getattr(each[step], name) for each in (first, costs))
             what = "memory" if name == "together" else name
-            about = f"build, each further owner: {what}"
+            about = f"{step}, each further owner: {what}"
             found.append(row(about, [(end - begin) / further], unit))
     return found
 

@@ -32,6 +32,7 @@ WRITES = {
     "publish.yml": {"deploy": {"pages": "write", "id-token": "write"}},
     "release.yml": {"publish": {"id-token": "write"}},
     "collect.yml": {"measure": {"contents": "write"}},
+    "arena.yml": {"propose": {"contents": "write", "pull-requests": "write"}},
 }
 """Jobs that may write, by workflow; every other may read the repository and no more."""
 READS: tuple[dict[str, str], ...] = (
@@ -200,17 +201,16 @@ CHECK, GATHER, SUMMARISE, BUILD = (
 
 
 def run_steps(
-    workspace: Path, *names: str
+    workspace: Path, *names: str, path: Path = CONTRIBUTION
 ) -> dict[str, subprocess.CompletedProcess[str]]:
     """Steps of the workflow by name, each in its folder as a runner has it."""
     tools = workspace / "tools"
-    tools.mkdir()
+    tools.mkdir(exist_ok=True)
     command = tools / "sparkpub"
     # Like the installed command: the folder it is called in is not on Python's path.
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m sparkpub "$@"\n')
     command.chmod(0o755)
-    workflow = parsed(CONTRIBUTION)
-    inputs = workflow[True]["workflow_call"]["inputs"]
+    inputs = parsed(path)[True].get("workflow_call", {"inputs": {}})["inputs"]
     variables = {
         name.upper().replace("-", "_"): said["default"] for name, said in inputs.items()
     }
@@ -222,14 +222,14 @@ def run_steps(
         "RUNNER_TEMP": str(workspace),
         "NO_MKDOCS_2_WARNING": "1",
     }
-    variables |= settings_of_git()
+    variables |= {"GITHUB_ACTOR": "a"} | settings_of_git()
     done = {}
-    steps = {step.get("name"): step for step in steps_of(CONTRIBUTION)}
+    steps = {step.get("name"): step for step in steps_of(path)}
     for name in names:
         step = steps[name]
         done[name] = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-            cwd=workspace / step["working-directory"],
+            cwd=workspace / step.get("working-directory", "base"),
             env=variables,
             capture_output=True,
             text=True,
@@ -286,6 +286,51 @@ def test_a_proposed_line_of_an_arena_is_gathered_checked_and_built(
     assert said[0].startswith("other at ")
     assert "2 runs, 0 excluded: 0 errors" in said[1]
     assert (workspace / "site/owners/other/index.html").is_file()
+
+
+def test_newer_commits_of_owners_are_proposed_with_what_they_change(
+    workspace: Path,
+) -> None:
+    """By the steps of the weekly workflow: an owner who is gone keeps the line, and costs nobody else's."""
+    theirs, base = workspace / "theirs", workspace / "base"
+    results = theirs / "data/comprehensive"
+    a_folder(results, {"native": [10.0, 12.0]}, "new")
+    old = committed(theirs)
+    gone = proposed("gone", workspace / "nowhere", "a" * 40)
+    lines = f"- {{{gone}}}\n- {{{proposed('other', theirs, old)}}}\n"
+    (base / "arena.yaml").write_text(lines)
+    (base / ".venv/bin").mkdir(parents=True)
+    (base / ".venv/bin/sparkpub").symlink_to(workspace / "tools/sparkpub")
+    (base / ".gitignore").write_text("/proposal\n/gathered\n/.venv\n")
+    committed(base)
+    subprocess.run(["git", "init", "--bare", "-q", workspace / "remote"], check=True)
+    argv = ["git", "-C", base, "remote", "add", "origin", workspace / "remote"]
+    subprocess.run(argv, check=True)
+    a_folder(results, {"native": [10.0, 12.0]}, "more")
+    new = committed(theirs)
+
+    path = ROOT / ".github/workflows/arena.yml"
+    move, propose = "Move the lines, and say what changes", "Propose them"
+    done = run_steps(workspace, move, path=path)[move]
+    assert done.returncode == 0, done.stderr
+    text = (base / "proposal/text.md").read_text()
+    gone, other = text.split("# other at ")
+    assert "Not gathered" in gone
+    assert other.startswith(new[:12])
+    assert "### Campaigns: 1\n" in other
+    assert (base / "proposal/arena.yaml").read_text() == lines.replace(old, new)
+
+    (base / "arena.yaml").write_text(lines)  # as the other job has it
+    (base / "proposal").rename(workspace / "proposal")
+    (workspace / "tools/gh").write_text(f'#!/bin/sh\necho "$@" >> {workspace}/gh\n')
+    (workspace / "tools/gh").chmod(0o755)
+    done = run_steps(workspace, propose, path=path)[propose]
+    assert done.returncode == 0, done.stderr
+    shown = ["git", "-C", workspace / "remote", "show", "newer-commits:arena.yaml"]
+    pushed = subprocess.run(shown, check=True, capture_output=True, text=True).stdout
+    assert pushed == lines.replace(old, new)
+    assert (workspace / "body.md").read_text() == text
+    assert "pr create --head newer-commits" in (workspace / "gh").read_text()
 
 
 def test_a_pull_request_with_a_damaged_record_fails(

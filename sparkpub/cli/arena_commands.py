@@ -1,7 +1,10 @@
 """Results of several owners beside each other: `gather` and `share`."""
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,13 +13,23 @@ from sparkpub.cli.options import FOLDER, JSON, PATH, on_folder
 from sparkpub.cli.printing import finish, next_step, print_as
 from sparkpub.record.settings import GATHERED
 
+if TYPE_CHECKING:
+    from sparkpub.collect.gather import Hub
+
 
 @cli.command()
 @click.argument("arena", metavar="[ARENA]", type=PATH, default=Path("arena.yaml"))
 @click.option("--out", type=FOLDER, default=GATHERED, help="Folder to fill.")
 @click.option("--known", type=PATH, help="An arena.yaml whose lines are passed over.")
+@click.option(
+    "--newest",
+    is_flag=True,
+    help="Then move each line to the newest commit of its repository, and print in Markdown what that changes.",
+)
 @JSON
-def gather(arena: Path, out: Path, known: Path | None, as_json: bool) -> None:
+def gather(
+    arena: Path, out: Path, known: Path | None, newest: bool, as_json: bool
+) -> None:
     """Fetch other owners' campaigns for this site.
 
     ARENA is a file with a line for each owner: repository, commit, and campaigns or results to import. Each is fetched
@@ -27,7 +40,12 @@ def gather(arena: Path, out: Path, known: Path | None, as_json: bool) -> None:
     """
     from sparkpub.collect import gather as gathering
 
-    found = list(gathering.gather(arena, out, partial(click.echo, err=True), known))
+    hub = gathering.Hub(partial(click.echo, err=True), _verify)
+    found = list(gathering.gather(arena, out, hub, known))
+    if newest:
+        for line in _moved(arena, out, hub):
+            click.echo(line)
+        return
     print_as(
         as_json,
         lambda: [vars(each) for each in found],
@@ -38,6 +56,31 @@ def gather(arena: Path, out: Path, known: Path | None, as_json: bool) -> None:
     )
     next_step("sparkpub serve")
     finish(failed=any(each.failed for each in found))
+
+
+def _verify(data: Path) -> None:
+    """Raise RecordError for damage in a data folder."""
+    # It loads pandas, which gathering what is unchanged does not need.
+    from sparkpub.review.dataset import load
+
+    load(data)
+
+
+def _moved(arena: Path, out: Path, hub: "Hub") -> Iterator[str]:
+    """Move the lines of a file to newer commits: what each changes, of a line that cannot be moved the reason."""
+    from sparkpub.collect.gather import newer
+    from sparkpub.review.changes import as_markdown, changes, escaped
+
+    with TemporaryDirectory() as fresh, TemporaryDirectory() as nothing:
+        for found in newer(arena, Path(fresh), hub):
+            yield f"# {found.owner} at {found.commit[:12]}"
+            yield ""
+            if found.failed:
+                yield f"Not gathered: {escaped(found.text)}"
+                continue
+            before = out / found.owner
+            known = before if before.is_dir() else Path(nothing)
+            yield from as_markdown(changes(known, Path(fresh, found.owner)))
 
 
 @cli.command()

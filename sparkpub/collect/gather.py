@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from resource import RLIMIT_FSIZE, setrlimit
+from tempfile import TemporaryDirectory
 
 from sparkpub.collect.imports import about, import_results
 from sparkpub.collect.imports.given import Given
@@ -49,8 +50,17 @@ class Gathered:
     failed: bool = False
 
 
+@dataclass(frozen=True)
+class Hub:
+    """Who gathers: what is told of imports goes to `say`, and `verify` raises RecordError for a data folder with
+    damage, which would stop every later build."""
+
+    say: Callable[[str], None]
+    verify: Callable[[Path], object]
+
+
 def gather(
-    path: Path, out: Path, say: Callable[[str], None], known: Path | None = None
+    path: Path, out: Path, hub: Hub, known: Path | None = None
 ) -> Iterator[Gathered]:
     """Every owner of a file of lines, into a data folder each below `out`, but for lines that are in the file `known`.
     A line that fails costs its line: what was gathered of that owner before stays. An owner whose line is gone goes."""
@@ -60,20 +70,41 @@ def gather(
         if folder.name not in {line.id for line in lines}:
             shutil.rmtree(folder)
     for line in lines:
-        if line in earlier:
-            continue
-        told = partial(Gathered, line.id, line.commit)
+        if line not in earlier:
+            yield _tried(line, path.parent, out / line.id, hub)
+
+
+def newer(path: Path, out: Path, hub: Hub) -> Iterator[Gathered]:
+    """Every owner whose repository has another newest commit than the line says, gathered at that into a data folder
+    below `out`: from then on the line in the file names it. A line that fails stays as it is."""
+    for line in read(path):
         try:
-            yield told(_gathered(line, path.parent, out / line.id, say))
-        except (SparkpubError, GitError, OSError) as error:
-            said = said_by_system(error) if isinstance(error, OSError) else str(error)
-            said = said.replace(f"{_work(out / line.id)}/tree/", "")
-            yield told(said, failed=True)
+            commit = _newest(line)
+        except GitError as error:
+            yield Gathered(line.id, line.commit, str(error), failed=True)
+            continue
+        if commit == line.commit:
+            continue
+        moved = line.model_copy(update={"commit": commit})
+        found = _tried(moved, path.parent, out / line.id, hub)
+        if not found.failed:
+            write_atomic(path, path.read_text().replace(line.commit, commit))
+        yield found
 
 
-def _gathered(
-    line: ArenaLine, beside: Path, place: Path, say: Callable[[str], None]
-) -> str:
+def _tried(line: ArenaLine, beside: Path, place: Path, hub: Hub) -> Gathered:
+    """Gather one owner, or say why that failed."""
+    told = partial(Gathered, line.id, line.commit)
+    try:
+        return told(_gathered(line, beside, place, hub))
+    except (SparkpubError, GitError, OSError) as error:
+        said = said_by_system(error) if isinstance(error, OSError) else str(error)
+        for part in ("tree", "made"):
+            said = said.replace(f"{_work(place)}/{part}/", "")
+        return told(said, failed=True)
+
+
+def _gathered(line: ArenaLine, beside: Path, place: Path, hub: Hub) -> str:
     """Gather one owner, and say what there is of it now."""
     digest = _digest(line, beside)
     with suppress(SparkpubError):
@@ -93,7 +124,7 @@ def _gathered(
         if line.results is None:
             text = _placed(line, tree / line.data, made)
         else:
-            text = _imported(line, tree / line.results, made, beside, say)
+            text = _imported(line, tree / line.results, made, beside, hub.say)
         owner = Owner(
             owner=line.id,
             repository=line.repository,
@@ -104,6 +135,7 @@ def _gathered(
             made_from=digest,
         )
         write_atomic(made / OWNER_FILE, owner.model_dump_json(indent=1))
+        hub.verify(made)
         shutil.rmtree(place, ignore_errors=True)
         made.rename(place)
     finally:
@@ -133,23 +165,7 @@ def _fetch(line: ArenaLine, tree: Path) -> None:
     info = tree / ".git" / "info"
     info.mkdir(exist_ok=True)
     (info / "attributes").write_text(_AS_IT_IS)
-    bounded = {
-        "preexec_fn": partial(setrlimit, RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES)),
-        "restore_signals": False,  # so that git says what happened, and is not killed
-    }
-
-    def git(*arguments: str) -> str:
-        options = ["-c", "protocol.allow=never", "-c", "core.symlinks=false"]
-        for name in _PROTOCOLS:
-            options += ["-c", f"protocol.{name}.allow=always"]
-        done = repository.ended(
-            tree,
-            *("--literal-pathspecs", *options, *arguments),
-            timeout=PATIENCE,
-            process=bounded,
-        )
-        return repository.printed(done, arguments[0])
-
+    git = partial(_git, tree)
     git("remote", "add", "origin", line.repository)
     git(
         *("fetch", "--quiet", "--depth=1", "--filter=blob:none", "--no-tags"),
@@ -170,6 +186,32 @@ def _fetch(line: ArenaLine, tree: Path) -> None:
     size = sum(path.stat().st_size for path in tree.rglob("*") if path.is_file())
     if size > MOST_BYTES:
         raise GitError(f"{size / 2**20:,.0f} MiB; {MOST_BYTES // 2**20:,} are taken")
+
+
+def _newest(line: ArenaLine) -> str:
+    """The commit at which a repository is now, asked from an empty one."""
+    with TemporaryDirectory() as folder:
+        work = Path(folder)
+        repository.begin(work)
+        told = _git(work, "ls-remote", "--exit-code", line.repository, "HEAD")
+    return told.partition("\t")[0]
+
+
+def _git(tree: Path, *arguments: str) -> str:
+    """What git prints in a repository of ours, of what it is told by another. Raises GitError with its reason."""
+    options = ["-c", "protocol.allow=never", "-c", "core.symlinks=false"]
+    for name in _PROTOCOLS:
+        options += ["-c", f"protocol.{name}.allow=always"]
+    done = repository.ended(
+        tree,
+        *("--literal-pathspecs", *options, *arguments),
+        timeout=PATIENCE,
+        process={
+            "preexec_fn": partial(setrlimit, RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES)),
+            "restore_signals": False,  # so that git says what happened, and is not killed
+        },
+    )
+    return repository.printed(done, arguments[0])
 
 
 def _wanted(line: ArenaLine, listed: Iterable[str]) -> Iterator[str]:

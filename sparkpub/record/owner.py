@@ -4,7 +4,7 @@ The owner's files stay as they were published. In memory their campaigns are cal
 two owners never meet under one name.
 """
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, TypeVar
 
 from pydantic import Field, ValidationError
@@ -67,9 +67,8 @@ class Owner(Strict):
     @property
     def address(self) -> str:
         """The folder in the repository at the commit, as the usual hosts show it."""
-        return (
-            f"{self.repository.removesuffix('.git')}/blob/{self.commit}/{self.folder}"
-        )
+        place = PurePosixPath(self.commit, self.folder)
+        return f"{self.repository.removesuffix('.git')}/tree/{place}"
 
 
 def of(data: Path) -> Owner | None:

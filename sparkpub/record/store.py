@@ -38,6 +38,8 @@ class Stored:
 
     record: Record
     path: Path
+    is_gathered: bool = False
+    """Whether it is another owner's: then the site shows its figures, and neither a page nor its evidence."""
 
     @property
     def run_id(self) -> str:

@@ -45,6 +45,13 @@ class CampaignData:
         """The campaign's key."""
         return self.info.campaign
 
+    @property
+    def address(self) -> str:
+        """Where a gathered campaign lies at its owner's commit: its folder, or the results that were imported."""
+        assert self.owner is not None
+        at = self.owner.address
+        return at if self.owner.imported else f"{at}/{self.folder.name}"
+
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """The records of `runs`, in the same order."""
@@ -265,7 +272,10 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
             # What its owner acknowledges binds nobody here.
             info = owners.as_owned(info, owner).model_copy(update={"acknowledged": ()})
             runs = [
-                replace(run, record=owners.as_owned(run.record, owner)) for run in runs
+                replace(
+                    run, record=owners.as_owned(run.record, owner), is_gathered=True
+                )
+                for run in runs
             ]
         campaign = CampaignData(info, folder, tuple(runs), owner)
         _ = campaign.matrix

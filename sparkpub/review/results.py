@@ -10,6 +10,7 @@ from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from sparkpub.record.errors import UsageError
@@ -31,7 +32,7 @@ from sparkpub.review.tables import (
     over,
     runs,
 )
-from sparkpub.review.tables.column import TableRow, rows, table
+from sparkpub.review.tables.column import Columns, TableRow, rows, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +100,30 @@ class Results:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """A row per metric of each cell (model, environment, workload), described."""
-        return cells.cells(self.runs, self.campaigns, self.include)
+        return self._with_known("cells", cells.cells, cells.COLUMNS)
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:
         """A row per metric of each cell that is compared with the baseline environment."""
-        return comparisons.comparisons(self.runs, self.campaigns, self.include)
+        found = self._with_known(
+            "comparisons", comparisons.comparisons, comparisons.COLUMNS
+        )
+        # Those within single machines stand behind all others.
+        within = found["machine"].notna().to_numpy()
+        return found.iloc[np.argsort(within, kind="stable")].reset_index(drop=True)
+
+    def _with_known(
+        self, name: str, make: Callable[..., pd.DataFrame], columns: Columns
+    ) -> pd.DataFrame:
+        """A table made for the campaigns of which it is not known yet, and behind it what is."""
+        known: dict[str, pd.DataFrame] = {}
+        if self.include == "counted":
+            for campaign, each in self.campaigns.items():
+                if name in each.known:
+                    known[campaign] = each.known[name]
+        rest = {one: each for one, each in self.campaigns.items() if one not in known}
+        made = make(self.runs[~self.runs["campaign"].isin(known)], rest, self.include)
+        return table(columns, pd.concat([made, *known.values()], ignore_index=True))
 
     # -- what follows from them ------------------------------------------------------------------------------
 
@@ -199,12 +218,15 @@ class Results:
 
     def cell(self, campaign: str, cell: Cell, metric: str) -> TableRow | None:
         """One metric of one cell, None where it was not measured."""
-        found = self.cells_of(campaign, metric)
-        return next((row for row in found if row.cell == cell), None)
+        return self._by_cell.get((campaign, cell, metric))
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
         return grouped(self.cell_rows, attrgetter("campaign", "metric"))
+
+    @cached_property
+    def _by_cell(self) -> Mapping[tuple[str, Cell, str], TableRow]:
+        return {(row.campaign, row.cell, row.metric): row for row in self.cell_rows}
 
     @cached_property
     def _comparisons(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:

@@ -30,6 +30,8 @@ class ReviewedCampaign:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
+    known: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Its tables of `runs`, `cells` and `comparisons` that were made before, of the runs that count."""
 
     # -- what counts -----------------------------------------------------------------------------------------
 
@@ -105,6 +107,8 @@ class ReviewedCampaign:
     @cached_property
     def table(self) -> pd.DataFrame:
         """Its table of runs, from which every figure is taken: see `tables.runs`."""
+        if "runs" in self.known:
+            return self.known["runs"]
         return table_of_runs(self.campaign, self.excluded)
 
 

@@ -49,7 +49,11 @@ def share(data: Path) -> Share:
     found = review(load(data))
     errors = [each for each in found.findings if each.severity == "error"]
     left_out = {each.campaign: f"{each.check}: {each.message}" for each in errors}
-    passing = [name for name in found.dataset.campaigns if name not in left_out]
+    passing = [
+        name
+        for name, campaign in found.dataset.campaigns.items()
+        if campaign.runs and name not in left_out
+    ]
     if not passing:
         raise UsageError(
             "no campaign passes the checks", where=str(data), remedy="sparkpub check"

@@ -7,6 +7,7 @@ Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `s
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 
 from sparkpub.record.errors import ClaimError, SiteError
@@ -15,7 +16,7 @@ from sparkpub.review.claims import facts
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.results import Results
-from sparkpub.site import manual, proofreading
+from sparkpub.site import kept, manual, proofreading
 from sparkpub.site.browser import runtime
 from sparkpub.site.cache import WORK, Cache
 from sparkpub.site.content import SHELL, File, Page, Site, SiteOptions
@@ -102,7 +103,7 @@ def refuse(dataset: Dataset, options: SiteOptions) -> None:
 
 def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     """The review of the data and of the pages that people wrote."""
-    found = review_of(dataset)
+    found = review_of(dataset, options.cache)
     return proofreading.with_prose(
         found, options.sources, lambda: words_of(publish(dataset, options))
     )
@@ -113,7 +114,7 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
 
     The last one again where it would be the same: it is proofread before it is built, and what was made for that stays.
     """
-    found = review_of(dataset)
+    found = review_of(dataset, options.cache)
     judged = proofreading.judged(options.sources, found).values()
     for problem in judged:
         if isinstance(problem, ClaimError):
@@ -148,10 +149,10 @@ def words_of(publication: Publication) -> Words:
 
 
 @lru_cache(maxsize=1)
-def review_of(dataset: Dataset) -> Review:
+def review_of(dataset: Dataset, folder: Path) -> Review:
     """What the checks find in a dataset, kept of the last one: it is asked whether the site may be published before it
-    is built, and a preview builds again where only a page changed."""
-    return review(dataset)
+    is built, and a preview builds again where only a page changed. What they find in a campaign stays in the cache."""
+    return review(dataset, partial(kept.judged_once, cache=Cache(folder / WORK)))
 
 
 @lru_cache(maxsize=1)
@@ -210,7 +211,7 @@ def _traced(
 ) -> tuple[dict[str, Figure], dict[str, bytes]]:
     """Run id to the figure of its telemetry, where there is some; and the files with their samples."""
     figures, samples = {}, {}
-    for stored in publication.dataset.runs:
+    for stored in chain(*(each.runs for each in publication.own_campaigns)):
         trace = telemetry.trace(stored)
         if trace is not None:
             library.add_later(trace.key, trace.chart)
@@ -223,8 +224,8 @@ def _run_pages(
     publication: Publication,
     charts: Mapping[str, Callable[[], str]],
 ) -> Iterator[tuple[str, Page]]:
-    """Address and page of every run with what its chart shows."""
-    for campaign in publication.campaigns:
+    """Address and page of every run but those of other owners, with what its chart shows."""
+    for campaign in publication.own_campaigns:
         for index, stored in enumerate(campaign.runs):
             chart = charts.get(stored.run_id, str)()
             address = run_address(stored).rstrip("/")

@@ -98,11 +98,16 @@ class Publication:
         return tuple(sorted(by_name, key=lambda each: -len(each.runs)))
 
     @cached_property
+    def own_campaigns(self) -> tuple[CampaignData, ...]:
+        """Those that are no other owner's: their runs have pages."""
+        return tuple(each for each in self.campaigns if each.owner is None)
+
+    @cached_property
     def evidence(self) -> Mapping[str, tuple[Published, ...]]:
-        """Run id to the files of the run as published."""
+        """Run id to the files of the run as published; those of other owners are linked at their commits."""
         return {
-            run.run_id: published(run, self.options, campaign.owner)
-            for campaign in self.campaigns
+            run.run_id: published(run, self.options)
+            for campaign in self.own_campaigns
             for run in campaign.runs
         }
 
@@ -198,7 +203,9 @@ def cell_label(names: Names, campaign: CampaignData, cell: Cell) -> str:
 
 
 def run_address(run: Stored) -> str:
-    """The page of a run, from the root of the site."""
+    """The page of a run, from the root of the site; of another owner's the place that leads to its repository."""
+    if run.is_gathered:
+        return f"campaigns/{run.record.campaign}/#evidence"
     return f"runs/{run.run_id}/"
 
 

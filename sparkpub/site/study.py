@@ -17,7 +17,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names, told_apart
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.tables.column import TableRow
+from sparkpub.review.tables.column import TableRow, plain
 from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site.publication import (
     Publication,
@@ -51,7 +51,8 @@ def column(rows: pd.DataFrame, values: Iterable[Any]) -> "pd.Series[Any]":
 
 def records(rows: pd.DataFrame) -> list[dict[Any, Any]]:
     """Rows one by one, None where there is nothing."""
-    return rows.astype(object).where(rows.notna(), None).to_dict("records")
+    values = zip(*map(plain, (rows[name] for name in rows)), strict=True)
+    return [dict(zip(rows, each, strict=True)) for each in values]
 
 
 def cells_of(rows: pd.DataFrame) -> list[Cell]:

@@ -1,9 +1,11 @@
-"""Other owners' campaigns, gathered from real repositories over `file://`."""
+"""Other owners' campaigns, gathered from real repositories over `file://` and HTTP."""
 
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -72,12 +74,65 @@ def test_equal_names_of_two_owners_stay_apart_and_the_files_as_they_were(
     assert len({run.run_id for run in data.runs}) == len(data.runs)
     of = data.campaigns["one.c"].owner
     assert of is not None
-    assert of.address == f"file://{theirs}/blob/{commit}/data/comprehensive"
+    assert of.address == f"file://{theirs}/tree/{commit}/data/comprehensive"
     here = hub / "gathered" / "one" / "c"
     there = theirs / "data" / "comprehensive" / "c"
     assert {path.name: path.read_bytes() for path in here.iterdir()} == {
         path.name: path.read_bytes() for path in there.iterdir()
     }
+
+
+@pytest.mark.parametrize("filters", ["true", "false"])
+def test_over_http_no_more_is_fetched_than_a_line_names(
+    tmp_path: Path, theirs: Path, filters: str
+) -> None:
+    """From a server that leaves out what nobody asks for, as the usual hosts do; from another all files come."""
+    size = 300_000
+    (theirs / "elsewhere.bin").write_bytes(os.urandom(size))
+    commit, served = committed(theirs), 0
+    git(theirs, "config", "uploadpack.allowFilter", filters)
+
+    class Backend(BaseHTTPRequestHandler):
+        """Hands each request to `git http-backend`, as a CGI server does."""
+
+        def do_GET(self) -> None:
+            nonlocal served
+            path, _, query = self.path.partition("?")
+            asked = {
+                "GIT_PROJECT_ROOT": str(tmp_path),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "REQUEST_METHOD": self.command,
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+                "HTTP_GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            }
+            sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            answer = subprocess.run(
+                ["git", "http-backend"],
+                env={**os.environ, **asked},
+                input=sent,
+                stdout=subprocess.PIPE,
+                check=True,
+            ).stdout
+            served += len(answer)
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n" + answer)
+
+        do_POST = do_GET  # noqa: N815 - the name that the server asks for
+
+        def log_message(self, *_: object) -> None:
+            """Nothing, in a test."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Backend) as server:
+        threading.Thread(target=server.serve_forever).start()
+        address = f"http://127.0.0.1:{server.server_port}/theirs/.git"
+        hub = tmp_path / "hub"
+        done = gathered(hub, f"owner: one, repository: {address}, commit: {commit}")
+        server.shutdown()
+    assert done.output.startswith(f"one at {commit[:12]}: 1 campaign"), done.output
+    assert list(load(hub / "gathered" / "one").campaigns) == ["one.c"]
+    assert (served > size) == (filters == "false")
 
 
 def test_an_unchanged_line_costs_nothing_and_a_line_that_is_gone_takes_its_folder(
@@ -161,6 +216,33 @@ def test_nothing_but_plain_files_of_a_campaign_comes_in(
     found = set((hub / "gathered" / "one" / "c").iterdir())
     assert {path.name for path in found} == before
     assert not any(path.is_symlink() or path.is_dir() for path in found)
+
+
+def damage_a_record(data: Path) -> str:
+    record = next((data / "c").glob("native*.json"))
+    record.write_text(
+        record.read_text().replace('"iteration": 1', '"iteration": "<b>"')
+    )
+    return "iteration"
+
+
+def name_a_campaign_in_markup(data: Path) -> str:
+    (data / "c").rename(data / "<img src=x>")
+    return "campaign"
+
+
+@pytest.mark.parametrize("put", [damage_a_record, name_a_campaign_in_markup])
+def test_damage_that_would_stop_the_hubs_builds_costs_the_line(
+    tmp_path: Path, theirs: Path, put: Callable[[Path], str]
+) -> None:
+    hub = tmp_path / "hub"
+    said = put(theirs / "data" / "comprehensive")
+    done = gathered(hub, line("one", theirs, committed(theirs)))
+    assert done.exit_code == 1
+    (told,) = done.output.splitlines()
+    assert said in told
+    assert str(hub) not in told
+    assert list((hub / "gathered").iterdir()) == []
 
 
 def test_no_hook_and_no_filter_is_run_and_no_file_converted(
@@ -273,6 +355,12 @@ def test_a_line_at_fault_is_named(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_share_prints_a_line_that_gather_takes(tmp_path: Path, theirs: Path) -> None:
+    # As `init` leaves the demonstration: a campaign without a run.
+    first = theirs / "data" / "comprehensive" / "c" / "campaign.json"
+    empty = theirs / "data" / "comprehensive" / "empty"
+    empty.mkdir()
+    text = first.read_text().replace('"campaign": "c"', '"campaign": "empty"')
+    (empty / "campaign.json").write_text(text)
     commit = committed(theirs)
     git(tmp_path, "init", "--quiet", "--bare", "remote.git")
     git(theirs, "remote", "add", "origin", str(tmp_path / "remote.git"))

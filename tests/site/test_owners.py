@@ -8,8 +8,14 @@ from sparkpub.record import owner
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.owner import OWNER_FILE, Owner
 from sparkpub.record.record import Machine
-from sparkpub.review.dataset import load
-from sparkpub.site.build import build, refuse
+from sparkpub.review.checks import review
+from sparkpub.review.checks.reviewing import Judged, judged
+from sparkpub.review.dataset import Dataset, load
+from sparkpub.review.results import Results
+from sparkpub.review.tables.column import rows
+from sparkpub.site import kept
+from sparkpub.site.build import build, publish, refuse
+from sparkpub.site.cache import WORK
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.disk import contents
 from tests.collect.test_gather import committed, line
@@ -61,14 +67,14 @@ def test_an_owner_has_a_page_and_others_figures_stand_beside(
 def test_evidence_of_an_owner_is_linked_at_the_commit_and_not_copied(
     data: Path, gathered: Path, options: SiteOptions
 ) -> None:
-    pages = site(data, gathered, options)
-    assert not [uri for uri in pages if uri.startswith("evidence/some.c/")]
-    run = next(
-        uri
-        for uri in pages
-        if uri.startswith("runs/some.c-native_m_w_iter01") and uri.endswith(".md")
-    )
-    assert f"results/blob/{COMMIT}/data/comprehensive/c/native_m_w_iter01" in pages[run]
+    found = dict(contents(build(load(data, gathered), options)))
+    apart = ("evidence/", "runs/")
+    assert [uri for uri in found if uri.startswith(tuple(f"{one}c" for one in apart))]
+    assert not [uri for uri in found if "some.c" in uri and uri.startswith(apart)]
+    campaign = found["campaigns/some.c.md"].decode()
+    address = f"https://github.com/some/results/tree/{COMMIT}/data/comprehensive/c"
+    assert f'href="{address}"' in campaign
+    assert 'href="../../campaigns/some.c/#evidence"' in campaign
 
 
 def test_an_owners_error_is_told_and_stops_no_build(
@@ -114,3 +120,43 @@ def test_owners_of_one_recipe_share_a_cell_of_the_leaderboard(
     page = dict(contents(build(everything, options)))["leaderboard/index.md"].decode()
     # The means are 60.1 and 60.5.
     assert ">60.3 <small>2 machines of 2 owners, 60.1 to 60.5</small>" in page
+
+
+def test_what_is_found_in_a_campaign_is_kept_until_a_file_of_it_changes(
+    data: Path, gathered: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Findings and tables are those of a review that keeps nothing, and a table that is damaged is made again."""
+    asked: list[str] = []
+
+    def counting(dataset: Dataset, name: str) -> Judged:
+        asked.append(name)
+        return judged(dataset, name)
+
+    monkeypatch.setattr(kept, "judged", counting)
+    monkeypatch.setattr(kept, "program", lambda: str(data))  # that nobody else has
+
+    def published() -> list[str]:
+        asked.clear()
+        found = publish(load(data, gathered), options)
+        reviewed = review(load(data, gathered))
+        whole = Results(reviewed)
+        assert found.review.findings == reviewed.findings
+        for name in ("runs", "cells", "comparisons"):
+            now, then = (getattr(each, name) for each in (found.results, whole))
+            assert rows(now) == rows(then)
+        return [*asked]
+
+    assert published() == ["c", "some.c"]
+    assert published() == []
+    for entry in (options.cache / WORK).glob("*/*"):
+        if entry.read_bytes().startswith(b"PAR1"):
+            entry.write_bytes(b"PAR1")
+    assert published() == ["c", "some.c"]
+    log = next((gathered / "c").glob("*.log"))
+    log.write_text(log.read_text() + "\n")
+    assert published() == ["some.c"]
+    campaign = data / "c" / "campaign.json"
+    campaign.write_text(campaign.read_text() + "\n")
+    assert published() == ["c"]
+    monkeypatch.setattr(kept, "head", lambda _: "another commit of the hub")
+    assert published() == ["c"]

@@ -4,7 +4,7 @@ Tables need `what_counts` alone: whether each run happened. What the figures mea
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -99,17 +99,29 @@ def what_counts(dataset: Dataset) -> ReviewedDataset:
     return ReviewedDataset(dataset, campaigns)
 
 
-def review(dataset: Dataset) -> Review:
-    """Put every check to every campaign.
+Judged = tuple[ReviewedCampaign, Sequence[Finding]]
+"""A campaign with what counts in it, and what the checks that look at it alone find."""
+
+
+def judged(dataset: Dataset, name: str) -> Judged:
+    """Put every check to one campaign."""
+    view, found = _happened(dataset, name)
+    asked = (check.run(view) for check in CHECKS.values())
+    return view.reviewed, [*found, *chain(*asked)]
+
+
+def review(
+    dataset: Dataset, judge: Callable[[Dataset, str], Judged] = judged
+) -> Review:
+    """Put every check to every campaign, each by `judge`.
 
     Pages are another matter: `site.proofreading` adds what is wrong in them.
     """
     campaigns: dict[str, ReviewedCampaign] = {}
     findings = [*damaged(dataset.damage), *foreign_files(dataset)]
     for name in dataset.campaigns:
-        view, found = _happened(dataset, name)
-        campaigns[name] = view.reviewed
-        findings += chain(found, *(check.run(view) for check in CHECKS.values()))
+        campaigns[name], found = judge(dataset, name)
+        findings += found
     ran = [reviewed.ran.values() for reviewed in campaigns.values()]
     findings += dependent(list(chain(*chain(*ran))))
     for data in dataset.campaigns.values():

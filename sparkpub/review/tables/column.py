@@ -78,6 +78,14 @@ def table(columns: Columns, values: Any) -> pd.DataFrame:
     return pd.DataFrame(values, columns=[*types]).astype(types)
 
 
+def plain(column: "pd.Series[Any]") -> list[Any]:
+    """The values of a column, None where there is nothing."""
+    return [
+        None if value is pd.NA or value != value else value  # noqa: PLR0124 - NaN
+        for value in column.tolist()
+    ]
+
+
 def rows(table: pd.DataFrame) -> list[TableRow]:
     """The rows of a table, None where there is nothing.
 
@@ -88,10 +96,7 @@ def rows(table: pd.DataFrame) -> list[TableRow]:
     for column in table:
         name = str(column)
         stem, _, end = name.rpartition("_")
-        values = [
-            None if value is pd.NA or value != value else value  # noqa: PLR0124 - NaN
-            for value in table[column].tolist()
-        ]
+        values = plain(table[column])
         if end == "high" and stem in members:
             ends = zip(members[stem], values, strict=True)
             members[stem] = [None if low is None else (low, high) for low, high in ends]

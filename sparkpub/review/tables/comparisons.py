@@ -71,6 +71,7 @@ from sparkpub.review.tables.column import (
     rows,
     shared,
     table,
+    texts,
 )
 from sparkpub.review.tables.reasons import why
 
@@ -265,14 +266,27 @@ def compare(
 
 def timed(runs: pd.DataFrame) -> pd.DataFrame:
     """What a comparison looks at of each row of a table of runs. A repeat stands outside of the rounds."""
-    texts = ["order", "server", "specification", "machine", "started"]
-    found = runs[texts].astype(object).fillna("").join(runs["value"])
-    # As points in time; of those without a zone the order is known.
-    found["time"] = found["started"].map(datetime.fromisoformat).map(datetime.timestamp)
-    found["day"] = found["started"].str[:10]
-    of_round = runs[["model", "workload", "iteration"]]
-    found["round"] = list(of_round.itertuples(index=False, name=None))
-    return found.assign(round=found["round"].where(runs["repeat_of"].isna(), None))
+    names = ["order", "server", "specification", "machine"]
+    started = texts(runs["started"])
+    rounds = zip(
+        texts(runs["model"]),
+        texts(runs["workload"]),
+        runs["iteration"],
+        runs["repeat_of"].isna(),
+        strict=True,
+    )
+    return pd.DataFrame(
+        {name: texts(runs[name]) for name in names}
+        | {
+            "value": runs["value"].to_numpy(),
+            # As points in time; of those without a zone the order is known.
+            "time": [datetime.fromisoformat(each).timestamp() for each in started],
+            "day": [each[:10] for each in started],
+            "round": [
+                tuple(key) if is_planned else None for *key, is_planned in rounds
+            ],
+        }
+    )
 
 
 # -- what they show ------------------------------------------------------------------------------------------------

@@ -94,6 +94,8 @@ def runs(campaign: CampaignData, excluded: Mapping[str, str]) -> pd.DataFrame:
 
 def of_all(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The tables of several campaigns as one, a campaign after the other."""
+    if len(tables) == 1:
+        return tables[0]
     return table(COLUMNS, pd.concat(tables, ignore_index=True) if tables else [])
 
 

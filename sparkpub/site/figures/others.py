@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sparkpub.record.store import Stored
 from sparkpub.record.text import (
@@ -20,6 +21,7 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
+from sparkpub.review.statistics.estimate import Floats
 from sparkpub.review.tables.bandwidths import UNKNOWN
 from sparkpub.review.tables.capacities import LIMIT_TPOT_MS, TOLD_SECONDS, in_order
 from sparkpub.review.tables.column import TableRow
@@ -293,24 +295,30 @@ def busy(stored: Stored) -> pd.DataFrame:
     telemetry knows of no GPU."""
     telemetry = read(stored)
     points = telemetry.timed("gpu_utilization_percent") if telemetry else ()
-    seen = pd.DataFrame(points, columns=["time", "value"])
-    begin, end = seen["time"].min(), seen["time"].max()
-    if len(seen) < 2 or begin == end:
+    if len(points) < 2:
+        return pd.DataFrame()
+    times, values = np.array(points).T
+    begin, end = times.min(), times.max()
+    if begin == end:
         return pd.DataFrame()
     width = (end - begin) / STRETCHES
-    places = ((seen["time"] - begin) // width).clip(upper=STRETCHES - 1)
-    means = seen["value"].groupby(places).mean()
-    is_other = np.diff(np.digitize(means, LIMITS), prepend=-1) != 0
-    is_apart = np.diff(means.index, prepend=-1) != 1
-    stretch = pd.Series((is_other | is_apart).cumsum(), index=means.index)
-    x = pd.Series(begin + width * means.index, index=means.index).groupby(stretch)
+    places = np.minimum((times - begin) // width, STRETCHES - 1)
+    there, place = np.unique(places, return_inverse=True)
+    shades = np.digitize(_means(values, place), LIMITS)
+    is_new = (np.diff(shades, prepend=-1) != 0) | (np.diff(there, prepend=-2) != 1)
+    stretch = np.cumsum(is_new) - 1
     rows = {
-        "x": x.first(),
-        "end": x.last() + width,
-        "value": seen["value"].groupby(places.map(stretch)).mean(),
-        "mean": seen["value"].mean(),
+        "x": begin + width * there[is_new],
+        "end": begin + width * there[np.append(is_new[1:], True)] + width,
+        "value": _means(values, stretch[place]),
+        "mean": values.mean(),
     }
     return pd.DataFrame(rows).round(2)
+
+
+def _means(values: Floats, of: NDArray[np.int64]) -> Floats:
+    """The mean of the values of each group, by the group's number."""
+    return np.bincount(of, values) / np.bincount(of)
 
 
 # ---- Machines --------------------------------------------------------------------------------------------------------

@@ -231,7 +231,7 @@ def _rate(speed: Speed) -> float:
 def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with `front`: whether no other one gives more of one and no less of the other; `tip`; and `label`: the
     load, or nothing where another point's number has the place, of which those on the front have theirs first."""
-    x, value = rows["x"], rows["value"]
+    x, value = rows["x"].to_numpy(), rows["value"].to_numpy()
     told, front = [], []
     for row in records(rows):
         as_good = (x >= row["x"]) & (value >= row["value"])

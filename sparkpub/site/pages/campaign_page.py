@@ -206,7 +206,10 @@ def _asking(
     return [
         Section("How far do runs spread?", place(spread)),
         Section("Does order matter?", place(orders)),
-        Section("The GPU over time", place(["gpu-utilisation"])),
+        # The telemetry of other owners is not read here: a hub has much of it.
+        Section(
+            "The GPU over time", [] if campaign.owner else place(["gpu-utilisation"])
+        ),
     ]
 
 

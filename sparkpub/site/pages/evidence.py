@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkpub.record.owner import Owner
 from sparkpub.record.store import Stored
 from sparkpub.site.content import SiteOptions
 
@@ -16,8 +15,8 @@ INERT = frozenset(
 
 @dataclass(frozen=True)
 class Published:
-    """A file of a run as published. `address` is None where the file is not on the site, `repository` its address
-    there at the last commit that touched it, or None. It is missing where both are."""
+    """A file of a run as published. `address` is None where it is missing, `repository` its address there at the
+    last commit that touched it, or None."""
 
     role: str
     name: str
@@ -29,11 +28,8 @@ class Published:
     truncated: bool = False
 
 
-def published(
-    stored: Stored, options: SiteOptions, owner: Owner | None = None
-) -> tuple[Published, ...]:
-    """The record itself, then its evidence in the order of the record. What was gathered is linked at its owner's
-    commit and not copied."""
+def published(stored: Stored, options: SiteOptions) -> tuple[Published, ...]:
+    """The record itself, then its evidence in the order of the record."""
     files = [("record", stored.path, stored.sha256, stored.path.stat().st_size, False)]
     files += [
         (item.role, stored.evidence_path(item), item.sha256, item.bytes, item.truncated)
@@ -42,24 +38,13 @@ def published(
     found = []
     for role, path, sha256, size, truncated in files:
         address = _address(stored, path)
-        repository = None if address is None else _linked(path, options, owner)
-        if owner is not None:
-            address = None
+        repository = None if address is None else repository_address(path, options)
         found.append(
             Published(
                 role, path.name, sha256, size, path, address, repository, truncated
             )
         )
     return tuple(found)
-
-
-def _linked(path: Path, options: SiteOptions, owner: Owner | None) -> str | None:
-    """A file's address in the repository that it is from, as far as it is in one."""
-    if owner is None:
-        return repository_address(path, options)
-    if owner.imported:
-        return None
-    return f"{owner.address}/{path.parent.name}/{path.name}"
 
 
 def _address(stored: Stored, path: Path) -> str | None:

@@ -54,7 +54,7 @@ def page(
     record, review = stored.record, publication.review
     files = publication.evidence[record.run_id]
     logs = [item for item in files if item.role == "log"]
-    there = [log for log in logs if log.address or log.repository]
+    there = [log for log in logs if log.address]
     leading = {metric.name for metric in publication.headlines(campaign)}
     by_rank = grouped(record.metrics, lambda name: name in leading)
     of_cell = review.by_cell.get((campaign.name, "/".join(record.cell)), ())

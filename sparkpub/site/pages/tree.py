@@ -21,7 +21,7 @@ from sparkpub.site.pages import (
     templating,
 )
 from sparkpub.site.pages.blog import Post
-from sparkpub.site.publication import Publication
+from sparkpub.site.publication import Publication, run_address
 
 MakePage = Callable[..., Page]
 """Makes a page of the name of its template and what that is given beside the publication."""
@@ -65,6 +65,7 @@ def pages(
             campaigns=publication.campaigns,
             judged=judged,
             by_check=findings.by_check,
+            run_address=run_address,
         ),
     )
 

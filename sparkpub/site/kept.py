@@ -1,0 +1,80 @@
+"""What the checks find in a campaign, and its three tables: worked out once for its files, its commit and this program,
+and kept in the cache, the tables as Parquet. What is gone or damaged there is worked out again.
+"""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic_core import from_json, to_json
+
+from sparkpub.record.store import everything, file_sha256
+from sparkpub.review.checks import Finding
+from sparkpub.review.checks.reviewing import Judged, judged
+from sparkpub.review.committed import head
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.results import Results
+from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
+from sparkpub.review.tables import cells, comparisons, runs
+from sparkpub.review.tables.column import Columns, table
+from sparkpub.site.cache import Cache, key
+from sparkpub.site.stamp import program
+
+_TABLES: Mapping[str, Columns] = {
+    "runs": runs.COLUMNS,
+    "cells": cells.COLUMNS,
+    "comparisons": comparisons.COLUMNS,
+}
+
+
+def judged_once(dataset: Dataset, name: str, cache: Cache) -> Judged:
+    """What `judged` says of a campaign, with its tables."""
+    campaign = dataset.campaigns[name]
+    files = [
+        (entry.name, file_sha256(Path(entry.path)))
+        for entry in everything(campaign.folder)
+        if entry.is_file(follow_symlinks=False)
+    ]
+    # Git ignores what was gathered: a commit of the hub says nothing of it.
+    owner = campaign.owner
+    commit = head(campaign.folder) if owner is None else owner.model_dump()
+    made_from = key(program(), commit, files)
+    try:
+        return _kept(campaign, made_from, cache)
+    except (ValueError, TypeError):
+        return _made(dataset, name, made_from, cache)
+
+
+def _kept(campaign: CampaignData, made_from: str, cache: Cache) -> Judged:
+    """Raises ValueError or TypeError for what is not there or damaged."""
+    parts = {
+        name: cache.get(key(made_from, name)) or b"" for name in ("said", *_TABLES)
+    }
+    out, findings = from_json(parts["said"])
+    known = {name: _read(parts[name], about) for name, about in _TABLES.items()}
+    found = [Finding(**finding) for finding in findings]
+    return ReviewedCampaign(campaign, out, known), found
+
+
+def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
+    reviewed, findings = judged(dataset, name)
+    results = Results(ReviewedDataset(dataset, {name: reviewed}))
+    known = {about: getattr(results, about) for about in _TABLES}
+    for about, rows in known.items():
+        cache.put(key(made_from, about), rows.to_parquet(index=False))
+    said = reviewed.out, [finding.document() for finding in findings]
+    cache.put(key(made_from, "said"), to_json(said))
+    return ReviewedCampaign(reviewed.campaign, reviewed.out, known), findings
+
+
+def _read(content: bytes, columns: Columns) -> pd.DataFrame:
+    """A table as it was before it was Parquet, which has arrays for lists."""
+    found = pd.read_parquet(io.BytesIO(content))
+    lists: dict[str, Any] = {
+        name: [tuple(value.tolist()) for value in found[name]]
+        for name, column in columns.items()
+        if column.kind == "list"
+    }
+    return table(columns, found.assign(**lists))
