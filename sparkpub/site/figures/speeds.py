@@ -16,7 +16,13 @@ from sparkpub.review.names import (
     load_name,
     told_apart,
 )
-from sparkpub.review.progress import VersionLine, in_words, is_beyond_noise
+from sparkpub.review.progress import (
+    VersionLine,
+    day,
+    in_words,
+    is_beyond_noise,
+    mean_of,
+)
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
 from sparkpub.review.sweeps import LOAD
@@ -294,7 +300,7 @@ def versions_of_model(
     rows = []
     for line, name, whole in zip(lines, told_apart(parts), parts, strict=True):
         points = [
-            f"{rounded(point.mean.value)} ({point.day}, {point.speed.engine})"
+            f"{rounded(mean_of(point).value)} ({day(point)}, {point.engine})"
             for point in line.points
         ]
         tip = {
