@@ -4,6 +4,7 @@ import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PureWindowsPath
 from typing import Any
 
 from sparkpub.record.secrets import without_secrets
@@ -104,8 +105,10 @@ def _read(term: Term, found: Any) -> Any:
             found = found if named is None else named
         case "number":
             return reading.number(found)
-        case "path":
-            return None if found is None else str(found).removeprefix("/v1/")
+        case "path" | "file":
+            said = cells.text(found) or ""
+            own = PureWindowsPath(said).name  # which parts both kinds of paths
+            return (own if term.kind == "file" else said.removeprefix("/v1/")) or None
         case "words":
             listed = found if isinstance(found, list) else [found]
             return [word for item in listed if (word := reading.word(item)) is not None]

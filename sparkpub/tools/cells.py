@@ -11,7 +11,7 @@ from sparkpub.record.record import Moment
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _SECONDS = re.compile(r"\d{9,10}(?:\.\d+)?")
 """UNIX time of the years 1973 to 2286."""
-_STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d):?(\d\d):?(\d\d)")
+_STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d)[:-]?(\d\d)[:-]?(\d\d)")
 _EMPTY = ("", "nan", "null", "none", "n/a", "-")
 """Words for no value, as pandas and people write them."""
 

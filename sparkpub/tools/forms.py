@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -91,6 +92,13 @@ def of_json(content: bytes) -> list[dict[str, Any]]:
     except ValueError as problem:
         listed = _of_lines(content, problem)
     return reading.objects(listed)
+
+
+def beside(content: bytes) -> list[dict[str, Any]]:
+    """The JSON objects of a file that says more of a report; none of one that is damaged."""
+    with suppress(FileError):
+        return of_json(content)
+    return []
 
 
 def _of_lines(content: bytes, why_no_document: ValueError) -> list[Any]:

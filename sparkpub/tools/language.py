@@ -125,7 +125,9 @@ class FigurePlace(ValuePlace):
     unit_at: Where | None = None
     """Where the unit stands; figures in one that cannot be converted are left out."""
     per: Where | None = None
-    """What the figure is divided by: tokens by requests, or by seconds."""
+    """What the figure is divided by: tokens by requests, or by seconds; of lists the sums."""
+    otherwise: float | None = None
+    """What it is where nothing stands there."""
     when: tuple[str, ...] = ()
     """It counts where all of this holds."""
 
@@ -153,6 +155,10 @@ _SPELLED = {"sec": "s"}
 class TimesPlace(FigurePlace):
     """Times of requests: a list of each one's, or the tool's own statistics."""
 
+    each: Where | None = None
+    """Where the requests are; `at` is then within each."""
+    having: tuple[str, ...] = ()
+    """What those of them have that count, as in `when`."""
     statistics: dict[str, str] = Field(default_factory=dict)
     """Our name of a statistic, and what stands for it in the place of `{}` in `at`."""
 
@@ -196,12 +202,13 @@ class MetricPlace(FigurePlace):
 class Term(ValuePlace):
     """One thing that was asked for: an option in the matrix's vocabulary, a part of the workload's name, or both."""
 
-    kind: Literal["value", "amount", "count", "number", "path", "mark", "words"] = (
-        Field("value", alias="as")
-    )
+    kind: Literal[
+        "value", "amount", "count", "number", "path", "file", "mark", "words"
+    ] = Field("value", alias="as")
     """`value` is a number or a word as it stands; `amount` may have letters around its number; `count` is a whole
-    number above zero, or how many a list has; `path` is that of an address, without `/v1/`; `mark` is a thing that is
-    so, unless `unless` says otherwise; `words` are a list of them, for notes."""
+    number above zero, or how many a list has; `path` is that of an address, without `/v1/`; `file` is a file's name
+    without its folders; `mark` is a thing that is so, unless `unless` says otherwise; `words` are a list of them, for
+    notes."""
     option: Option | None = None
     """The option that it is; a mark makes it false."""
     key: str | None = None
@@ -285,6 +292,9 @@ class ResultMapping(Declared):
     """Names or paths of the files that are results, with `*` for any letters; nothing has to be said of others."""
     others: tuple[str, ...] = ()
     """Files that are none, and folders in which none is."""
+    lines: str | None = None
+    """The name of a file beside the report with a JSON object of each request, which is kept with the run: `each` finds
+    them as `lines`."""
     when: tuple[Where, ...] = ()
     """What results have: `path`, `path=word`, alternatives with `|`. Other rows and documents are passed over; without
     it, files without a model or a figure."""

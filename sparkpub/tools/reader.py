@@ -168,11 +168,9 @@ class ReportReading:
     def _said(self, place: FigurePlace) -> Any:
         """What stands there, by what else the mapping says; None where that is nothing."""
         said = at(self.document, place.at)
-        if place.per is None:
-            return said
-        whole, parts = (
-            reading.number(found) for found in (said, at(self.document, place.per))
-        )
+        if said is None or place.per is None:
+            return place.otherwise if said is None else said
+        whole, parts = map(_total, (said, at(self.document, place.per)))
         return whole / parts if whole is not None and parts else None
 
     def _mean_and_deviation(self, said: Any) -> tuple[float | None, float | None]:
@@ -207,10 +205,17 @@ class ReportReading:
             paths = times.statistics_of(stem)
             said = {name: at(self.document, path) for name, path in paths.items()}
             return reading.metrics(said, self.source, scale)
-        values = reading.numbers(at(self.document, times.at))
+        values = reading.numbers(self._times(times))
         return reading.distribution(
             stem, [scale * value for value in values], self.source
         )
+
+    def _times(self, times: TimesPlace) -> Any:
+        """The list of them, or that of each request which counts."""
+        if times.each is None:
+            return at(self.document, times.at)
+        requests = reading.objects(at(self.document, times.each))
+        return [at(each, times.at) for each in requests if holds(each, times.having)]
 
     @property
     def _counts(self) -> tuple[float | None, float | None]:
@@ -236,6 +241,12 @@ class ReportReading:
         if number.is_integer():
             return int(number)
         return number
+
+
+def _total(said: Any) -> float | None:
+    """A number, or the sum of a list of them."""
+    numbers = reading.numbers(said)
+    return sum(numbers) if numbers else reading.number(said)
 
 
 _RATES = ("output_throughput_tok_s", "total_throughput_tok_s")

@@ -34,7 +34,8 @@ def test_a_distribution_is_seven_metrics_of_which_median_and_p99_are_primary() -
     assert {metric.role for metric in ttft} == {"primary", "secondary"}
     assert [metric.summary for metric in ttft if metric.headline is not None] == ["p50"]
     assert METRICS["ttft_p90_ms"].label == "Time to first token, P90"
-    assert DISTRIBUTIONS == ("request_latency", "ttft", "tpot", "itl")
+    turns = ("ttft_first_turn", "ttft_later_turns")
+    assert ("request_latency", "ttft", *turns, "tpot", "itl") == DISTRIBUTIONS
 
 
 def test_what_is_computed_from_another_metric_is_derived_and_nothing_else_is() -> None:

@@ -23,6 +23,7 @@ from sparkpub.site.pages import (
 from sparkpub.site.pages.answers import Card
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.publication import Publication
+from sparkpub.site.study import StudiedCampaign
 from sparkpub.tools.shapes.llama_benchy import FALLBACK
 from tests.leaderboards import (
     LOAD,
@@ -264,8 +265,8 @@ def test_a_difference_of_some_of_the_runs_names_the_mean_that_it_is_of() -> None
     """The last native run has no partner: the table's mean counts it, the difference within rounds does not."""
     *records, unpaired = campaign(1, cost=0.005, observed=BF16)
     native = [record for record in records if record.environment == "native"]
-    (data,) = published(*records).campaigns
-    found = campaign_page.summary(published(*records), data, [METRICS[TPUT]])
+    publication = published(*records)
+    found = campaign_page.summary(StudiedCampaign(publication, *publication.campaigns))
     values = {row["environment"]: row["values"][0] for row in found}
     assert unpaired.environment == "container"
     paired = [record.value(TPUT) or 0 for record in native[:-1]]
@@ -279,8 +280,8 @@ def test_a_wide_interval_says_why_it_is_wide() -> None:
     steady = [100.0, 99.9, 100.1, 99.8, 100.2, 99.9, 100.1, 100.0, 99.9, 100.1]
     for values, is_told in ((falling, True), (steady, False)):
         publication = published(*runs_of("m", values))
-        (data,) = publication.campaigns
-        (row,) = campaign_page.summary(publication, data, [METRICS[TPUT]])
+        whole = StudiedCampaign(publication, *publication.campaigns)
+        (row,) = campaign_page.summary(whole)
         assert ("effective n" in row["values"][0]["worth"]) is is_told
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sparkpub.record.errors import ImportFormatError
 from sparkpub.tools.reader import read
 from tests.collect.imports.importing import imported
 
@@ -166,14 +167,20 @@ def test_a_tools_own_file_is_read_for_what_it_is(
         assert read(kept, [tool]) is not None
 
 
-def test_conversations_are_another_load_than_single_turns(tmp_path: Path) -> None:
-    """guidellm with `turns=3` had the name of a run of single turns, and was pooled with it."""
-    fixture = Path(__file__).parents[1] / "data/imports/guidellm/c2.json"
-    document = json.loads(fixture.read_text())
-    document["config"]["spec"]["data"][0]["turns"] = 3
-    several = tmp_path / "several.json"
-    several.write_text(json.dumps(document))
-    _, (one,) = imported(fixture, tmp_path / "one")
-    _, (three,) = imported(several, tmp_path / "three")
-    assert "turns" not in one.workload
-    assert three.workload == one.workload.replace("-c2", "-turns3-c2")
+def test_the_turns_of_a_conversation_are_kept_with_its_summary(tmp_path: Path) -> None:
+    """`profile_export.jsonl` was called a file of no known tool, and so was the summary of the warm-up."""
+    fixture = Path(__file__).parents[1] / "data/imports/aiperf/turns-c2"
+    outcome, (record,) = imported(fixture, tmp_path / "data")
+    assert outcome.unread == []
+    (left,) = outcome.skipped
+    assert "other files" in left.reason
+    kept = record.file("requests")
+    assert kept is not None
+    lines = (tmp_path / "data/c" / kept.path).read_text().splitlines()
+    measured = [json.loads(line)["metadata"]["benchmark_phase"] for line in lines]
+    assert measured.count("profiling") == 2 * 3  # of two conversations
+    alone = tmp_path / "in/profile_export.jsonl"
+    alone.parent.mkdir()
+    alone.write_text("\n".join(lines))
+    with pytest.raises(ImportFormatError, match="--preview"):
+        imported(alone.parent, tmp_path / "alone")

@@ -67,10 +67,17 @@ class FoundRun:
     def document(self, beside: Beside) -> Document:
         """Where its values are looked for, with what lies beside the file."""
         more = self.shape.beside(beside.told, beside.log or beside.log_of_call)
-        return {**more, **self.said, "noted": beside.notes}
+        lines = forms.beside(self.files(beside).get("requests", b""))
+        return {"lines": lines, **more, **self.said, "noted": beside.notes}
 
-    def files(self, file: ResultFile) -> Mapping[str, bytes]:
-        """Its evidence by role; a file that holds nothing else is kept as it is."""
+    def files(self, beside: Beside) -> Mapping[str, bytes]:
+        """Its evidence by role, with a file of its requests."""
+        files = self._own(beside.file)
+        name = self.mapping.lines
+        return files if name is None else {**files, "requests": beside.read([name])}
+
+    def _own(self, file: ResultFile) -> Mapping[str, bytes]:
+        """What its file holds of it; one that holds nothing else is kept as it is."""
         if self.shaped.files is not None:
             return self.shaped.files
         is_object = file.suffix in forms.JSON and file.content.lstrip()[:1] == b"{"
@@ -95,7 +102,7 @@ class Drafts:
     def draft(self, source: str, run: FoundRun, beside: Beside) -> Draft | Left:
         """The draft of a run. Raises UnplacedError for one that cannot be placed, and ValidationError."""
         mapping, given = run.mapping, self._given
-        file, files = beside.file, run.files(beside.file)
+        file, files = beside.file, run.files(beside)
         is_table = mapping.tool == TABLE
         first = self._kept.setdefault(files.get("report", b""), source)
         if is_table and first != source:

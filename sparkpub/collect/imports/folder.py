@@ -166,7 +166,7 @@ class Beside:
         if named and named.get("variant"):
             facts = replace(facts, variant=named["variant"])
         name = self.layout.answer
-        said = reading.text(b"" if name is None else self._read([name]))
+        said = reading.text(b"" if name is None else self.read([name]))
         return replace(facts, answer=" ".join(said.split())[:_LONGEST_ANSWER] or None)
 
     @cached_property
@@ -174,20 +174,20 @@ class Beside:
         """What the tool printed; empty where there is none that can be read."""
         if not self.is_of_one_run:
             return b""
-        if own := self._read([self.file.stem + LOG]):
+        if own := self.read([self.file.stem + LOG]):
             return own
-        sweeps = (self._read([begin + LOG]) for begin in _beginnings(self.file.stem))
+        sweeps = (self.read([begin + LOG]) for begin in _beginnings(self.file.stem))
         return _part(next(filter(None, sweeps), b""), self.file.name)
 
     @cached_property
     def log_of_call(self) -> bytes:
         """What the tool printed when it measured all runs of a file; empty where that is one, or nothing is there."""
-        return b"" if self.is_of_one_run else self._read([self.file.stem + LOG])
+        return b"" if self.is_of_one_run else self.read([self.file.stem + LOG])
 
     @cached_property
     def told(self) -> bytes:
         """What people wrote of the run in a file of the report's name."""
-        return self._read([self.file.stem + _TOLD])
+        return self.read([self.file.stem + _TOLD])
 
     @cached_property
     def telemetry(self) -> bytes:
@@ -196,12 +196,12 @@ class Beside:
             return b""
         stem = self.file.stem
         for begin in (stem, *_beginnings(stem)):
-            found = self._read([f"{begin}{mark}{_TELEMETRY}.csv" for mark in MARKS])
+            found = self.read([f"{begin}{mark}{_TELEMETRY}.csv" for mark in MARKS])
             if found and self._results(begin) == {stem}:
                 return found
         return b""
 
-    def _read(self, names: Sequence[str]) -> bytes:
+    def read(self, names: Sequence[str]) -> bytes:
         """The first of several files in its folder."""
         return self.folder.read(self.file.path.parent, names)
 

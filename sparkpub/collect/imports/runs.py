@@ -32,6 +32,7 @@ from sparkpub.tools.shapes.base import Document, ShapedRun
 from sparkpub.tools.where import at, holds
 
 NO_RESULT = "not a result of a known tool"
+_OF_OTHERS = "the same tool's results lie in other files, too"
 UNMAPPED = "not a result that the mapping reads"
 
 
@@ -62,7 +63,7 @@ class ToolReader:
         file, suffixes = beside.file, self._shape.suffixes
         is_other = suffixes is not None and file.suffix not in suffixes
         if is_other or not self._may_be_report(file):
-            return False
+            return self._is_beside_report(beside)
         shaped = self._shape.runs(file)
         omitted = [
             Left(file.source, run.omitted, refused=run.is_wrong)
@@ -74,9 +75,9 @@ class ToolReader:
             raise FileError(omitted[0].reason)  # nothing else shows whose file it is
         if not (runs or omitted):
             return False
-        doubt = self._doubt(beside)
-        if doubt:
-            self.found.append(Left(file.source, doubt, refused=False))
+        why_not = _OF_OTHERS if self._is_other(file) else self._doubt(beside)
+        if why_not:
+            self.found.append(Left(file.source, why_not, refused=False))
             return True
         twin = self._shape.twin(file)
         if twin is None:
@@ -112,13 +113,20 @@ class ToolReader:
             documents.refuse(problems, ImportFormatError)
 
     def _may_be_report(self, file: ResultFile) -> bool:
-        """Whether a file, by its name and its folders, is one of those that the tool's mapping speaks of."""
-        first = self._mappings[0]
-        names = (file.name, file.source)
-        if not any(fnmatch.fnmatch(name, first.files) for name in names):
-            return False
-        folders = Path(file.source).parts[:-1] if first.others else ()
-        return {*folders, file.name}.isdisjoint(first.others)
+        """Whether a file, by its name or path, is one of those that the tool's mapping speaks of."""
+        names, files = (file.name, file.source), self._mappings[0].files
+        return any(fnmatch.fnmatch(name, files) for name in names)
+
+    def _is_other(self, file: ResultFile) -> bool:
+        """Whether results of the tool are there in other files, too."""
+        others = self._mappings[0].others
+        return bool(others) and not {*Path(file.source).parts}.isdisjoint(others)
+
+    def _is_beside_report(self, beside: Beside) -> bool:
+        """Whether a file is one of the requests that a report beside it has."""
+        first, file = self._mappings[0], beside.file
+        there = beside.folder.reports(file.path.parent)
+        return file.name == first.lines and bool(fnmatch.filter(there, first.files))
 
     def _doubt(self, beside: Beside) -> str:
         """Why the results in a file are none of its owner's; empty where they are."""

@@ -189,7 +189,8 @@ class _Writer:
     def _files(self, draft: Draft, stem: str) -> Iterator[_File]:
         """Files beside the record, redacted."""
         for role, content in draft.files.items():
-            name = f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}"
+            kind = "jsonl" if b"}\n{" in content else "json"
+            name = f"{stem}{_SUFFIXES.get(role, f'.{role}.{kind}')}"
             yield self._file(role, name, content)
         for item in draft.originals:
             if item not in self.shared:

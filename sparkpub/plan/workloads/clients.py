@@ -21,7 +21,7 @@ from sparkpub.plan.workloads.base import (
 )
 from sparkpub.record.load import Load
 from sparkpub.record.record import MetricValue, Observed
-from sparkpub.tools import engine, reading
+from sparkpub.tools import engine, forms, reading
 from sparkpub.tools.asked import asked
 from sparkpub.tools.reader import ReportReading, read
 
@@ -72,8 +72,11 @@ class LeftBehind:
 
     @cached_property
     def report(self) -> dict[str, Any]:
-        """Empty where there is none."""
-        return reading.json_object(self.files.get("report")) or {}
+        """With the `lines` that were kept of each request; empty where there is none."""
+        found = reading.json_object(self.files.get("report"))
+        if not found:
+            return {}
+        return {**found, "lines": forms.beside(self.files.get("requests", b""))}
 
     @cached_property
     def server(self) -> dict[str, Any]:

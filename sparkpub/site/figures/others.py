@@ -340,7 +340,7 @@ def effects(campaign: StudiedCampaign) -> list[tuple[TableRow, list[TableRow]]]:
     by_metric = grouped(table_rows(together), attrgetter("metric"))
     return [
         (row, by_pair[_PAIR(row)])
-        for metric in campaign.site.headlines(campaign.data)
+        for metric in campaign.headlines
         for row in by_metric.get(metric.name, ())
         if row.effect_unit == "%"
         and campaign.holds(row.model, row.candidate, row.workload)

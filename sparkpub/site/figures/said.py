@@ -246,7 +246,7 @@ def versions(lines: Sequence[VersionLine]) -> str:
     runs, by −6.9 to +1.7 %.`, after a correction for their number."""
     if len(lines) == 1:
         (line,) = lines
-        engines = dict.fromkeys((line.first.engine, line.last.engine))
+        engines = dict.fromkeys((line.first.engine, line.points[-1].engine))
         return f"{' → '.join(engines)}: {in_words(line.total)}."
     loads, beyond = counted(len(lines), "load"), beyond_noise(lines)
     changes = [line.total.value for line in beyond or lines]

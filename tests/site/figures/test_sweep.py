@@ -154,9 +154,9 @@ LINE = throughput({1: 100, 2: 200, 4: 300})
 def test_the_kind_of_a_campaign_is_what_it_has(
     runs: Runs, asked: list[str], options: SiteOptions
 ) -> None:
-    publication = a_library(runs, options).publication
-    (campaign,) = publication.campaigns
-    found = campaign_page.asked(publication, campaign)._asdict()
+    library = a_library(runs, options)
+    (campaign,) = library.publication.campaigns
+    found = campaign_page.asked(library.campaign(campaign.name))._asdict()
     assert [name for name, is_asked in found.items() if is_asked] == asked
 
 
@@ -167,7 +167,8 @@ def test_two_environments_are_a_comparison_and_come_first(
     publication = publish(load_folder(data), options)
     library = Library(publication)
     (campaign,) = publication.campaigns
-    assert campaign_page.asked(publication, campaign) == (True, False, False)
+    asked = campaign_page.asked(library.campaign(campaign.name))
+    assert asked == (True, False, False)
     context = campaign_page.context(publication, library, campaign)
     shown = [
         key
