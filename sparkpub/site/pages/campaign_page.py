@@ -267,10 +267,12 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     if alone:
         return [alone]
     ranks = asked(whole).ranks
-    differing, grown, ranked = [], [], []
+    differing: list[str] = []
+    grown: list[str] = []
+    ranked: list[str] = []
     for metric in whole.headlines[:ANSWERS]:
         cells = whole.statistics(metric)
-        difference = compared(whole, metric)
+        difference = compared(whole, metric, joined=not differing)
         shape = _shape(whole, metric)
         if difference:
             differing.append(difference)
@@ -280,22 +282,28 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
             ranked.append(f"{said} {about}".strip())
         if shape:
             grown.append(shape)
+    # The reason that differences share is said once.
+    for first in differing[:1]:
+        reason = f", but {first.partition(', but ')[2]}"
+        differing[1:] = [text.replace(reason, ", too.") for text in differing[1:]]
     of_each = [*differing[:1], *ranked[:1], *grown[:1]]
     return [*of_each, *differing[1:], *grown[1:], *ranked[1:]][:ANSWERS]
 
 
-def compared(whole: StudiedCampaign, metric: Metric) -> str:
-    """How environments differ in a metric: in this campaign, and over the machines of those that a claim joins with it,
-    since one day of one machine is not all. Empty where nothing is compared."""
+def compared(whole: StudiedCampaign, metric: Metric, *, joined: bool = True) -> str:
+    """How environments differ in a metric: in this campaign, and, `joined`, over the machines of those that a claim
+    joins with it, since one day of one machine is not all. Empty where nothing is compared."""
     rows = whole.compared(metric)
     if not rows:
         return ""
     text = sentences.differences(whole.names, metric, rows)
-    row = _together(whole, metric)
-    if row is not None:
+    row = _together(whole, metric) if joined else None
+    # A campaign of several machines has said it.
+    if row is not None and all(each.machines < row.machines for each in rows):
         low, high = row.ci95_effect
         ends = between(low, high, 1, signed=True)
-        text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
+        word = sentences.verdict_words(row.verdict, row.equivalence_margin_percent)
+        text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({word})."
     return text
 
 

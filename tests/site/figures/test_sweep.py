@@ -54,6 +54,12 @@ BENT = {1: 100, 2: 200, 4: 400, 8: 440}
             | throughput({1: 10, 2: 12}, "o"),
             "grows with concurrency on 2 of 3 lines, up to 12.0 tok/s (o).",
         ),
+        (  # a small model is the fastest, and leads nothing beside a large one
+            throughput({1: 90, 2: 99}, "a-0.8b")
+            | throughput({1: 10, 2: 11}, "a-30b")
+            | throughput({1: 10, 2: 12}, "a-20b"),
+            "grows with concurrency on 3 of 3 lines, up to 12.0 tok/s from 20B up (20B).",
+        ),
     ],
 )
 def test_the_sentence_names_the_shape_and_the_knee(
