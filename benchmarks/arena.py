@@ -20,6 +20,8 @@ from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.text import counted
 
 OWNERS = (1, 5, 20)
+FURTHER = (200, 1_000)
+"""Owners for which the last line between two sizes is drawn out."""
 RUNS = 300
 """Runs of an owner."""
 IDENTITY = ("-c", "user.name=benchmark", "-c", "user.email=none@example.org")
@@ -83,10 +85,14 @@ def measured(sizes: Sequence[int]) -> list[Row]:
         builds = [step for step in costs if step.startswith("build")]
         figures = (("processor", "s"), ("together", "MiB"))
         for step, (name, unit) in product(builds, figures):
-            begin, end = (getattr(each[step], name) for each in (first, costs))
+            begin, end = (getattr(spent[step], name) for spent in (first, costs))
             what = "memory" if name == "together" else name
-            about = f"{step}, each further owner: {what}"
-            found.append(row(about, [(end - begin) / further], unit))
+            each = (end - begin) / further
+            found.append(row(f"{step}, each further owner: {what}", [each], unit))
+            for many in FURTHER:
+                about = f"{many:,} owners, {step}, not measured but drawn out: {what}"
+                value = begin + (many - sizes[0]) * each
+                found.append(row(about, [value], unit))
     return found
 
 

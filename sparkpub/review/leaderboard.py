@@ -145,15 +145,21 @@ class Board:
 
 
 def machines(speeds: Iterable[Speed], home: str) -> list[str]:
-    """The machines on which speeds were measured: the home machine first, then those with the most models.
+    """The machines on which speeds were measured: the home machine first, one before several, then those
+    with the most models.
 
     `home` is a kind in the catalogue, or a machine's name.
     """
     by_machine = grouped(speeds, lambda speed: speed.machine)
 
-    def place(name: str) -> tuple[bool, int, str]:
+    def place(name: str) -> tuple[bool, bool, int, str]:
         kinds = {speed.records[0].machine.kind for speed in by_machine[name]}
-        return home not in {name, *kinds}, -_models(by_machine[name]), name
+        return (
+            home not in {name, *kinds},
+            " × " in name,
+            -_models(by_machine[name]),
+            name,
+        )
 
     return sorted(by_machine, key=place)
 

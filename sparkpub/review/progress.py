@@ -26,39 +26,22 @@ from sparkpub.review.statistics.estimate import (
 
 
 @dataclass(frozen=True)
-class VersionPoint:
-    """What was measured once: a set-up and its mean; the error is NaN where nothing tells it."""
-
-    speed: Speed
-    mean: Estimate
-
-    @property
-    def day(self) -> str:
-        """`2026-08-16`, the day of its first run."""
-        return _started(self.speed)[:10]
-
-
-@dataclass(frozen=True)
 class VersionLine:
     """One model, format, machine, engine and load, measured more than once: what `first` has, all points have."""
 
-    points: tuple[VersionPoint, ...]
+    points: tuple[Speed, ...]
+    """The set-ups in order of time."""
 
     @property
     def first(self) -> Speed:
         """The earliest set-up."""
-        return self.points[0].speed
-
-    @property
-    def last(self) -> Speed:
-        """The latest set-up."""
-        return self.points[-1].speed
+        return self.points[0]
 
     @property
     def differs(self) -> str:
         """What is told differently at the last point than at the first, and whether another machine of the kind ran it;
         empty where nothing is known to differ."""
-        ends = self.first.records, self.last.records
+        ends = self.first.records, self.points[-1].records
         said = difference(*(told(records[0]) for records in ends))
         before, after = ({record.machine.id for record in records} for records in ends)
         is_another = before != after and None not in before | after
@@ -67,7 +50,7 @@ class VersionLine:
     @property
     def total(self) -> Estimate:
         """The change from the first point to the last in percent; its error is NaN where one of them has none."""
-        before, after = self.points[0].mean, self.points[-1].mean
+        before, after = mean_of(self.first), mean_of(self.points[-1])
         share, found = 100 / before.value, difference_of(before, after)
         return Estimate(share * found.value, share * found.error, found.df)
 
@@ -110,11 +93,12 @@ def lines(speeds: Iterable[Speed]) -> list[VersionLine]:
             lambda each: (
                 each.campaign,
                 each.setup.engine_version,
-                _started(each)[:10],
+                day(each),
             ),
         )
         if len(sessions) > 1:
-            found.append(_line([mine[0] for mine in sessions.values()]))
+            points = [mine[0] for mine in sessions.values()]
+            found.append(VersionLine(tuple(sorted(points, key=_started))))
     return found
 
 
@@ -139,10 +123,9 @@ def _started(speed: Speed) -> str:
     return speed.records[0].started.value
 
 
-def _line(speeds: list[Speed]) -> VersionLine:
-    speeds.sort(key=_started)
-    points = [VersionPoint(speed, mean_of(speed)) for speed in speeds]
-    return VersionLine(tuple(points))
+def day(speed: Speed) -> str:
+    """`2026-08-16`, the day of its first run."""
+    return _started(speed)[:10]
 
 
 def mean_of(speed: Speed) -> Estimate:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -85,6 +86,20 @@ def _file(config: MkDocsConfig, uri: str, file: File) -> DocFile:
     return DocFile.generated(config, uri, content=content, inclusion=inclusion)
 
 
+def unasked(files: Files, config: MkDocsConfig) -> list[DocFile]:
+    """Files of the theme that no page asks for: maps of its scripts, and other languages where the search is in
+    English."""
+    search = config.plugins.get("material/search")
+    found = ["assets/*.map"]
+    if search is None or search.config["lang"] == ["en"]:
+        found.append("assets/javascripts/lunr/*")
+    return [
+        file
+        for file in files
+        if any(fnmatch(file.src_uri, pattern) for pattern in found)
+    ]
+
+
 class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-call]
     """Adds the docs tree, puts figures into finished pages, and watches what the tree is made from."""
 
@@ -142,6 +157,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         script.type = "module"
         config.extra_css.append(style)
         config.extra_javascript.append(script)
+        for one in unasked(files, config):
+            files.remove(one)
         self._pages = {}
         folder, pages = self._folder(config), Path(config.docs_dir).resolve()
         for uri, file in self._site.files.items():

@@ -3,6 +3,7 @@
 How large an effect is, or can be, stands beside every verdict; of more than `MOST_NAMES` names their number is told.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
@@ -59,12 +60,10 @@ def _pairs(rows: ComparedRows) -> Iterable[ComparedRows]:
 
 def _counts(names: Names, metric: Metric, rows: ComparedRows) -> str:
     """`Output throughput, Docker against native: −1.2 to +0.4 % measured (3 equal within ±1 %, 1 not clear).`"""
-    numbers: dict[str, int] = {}
-    for row in rows:
-        word = verdict_words(row.verdict, row.equivalence_margin_percent)
-        numbers[word] = numbers.get(word, 0) + 1
-    ordered = sorted(numbers.items(), key=lambda item: -item[1])
-    counts = ", ".join(f"{number} {word}" for word, number in ordered)
+    words = Counter(
+        verdict_words(row.verdict, row.equivalence_margin_percent) for row in rows
+    )
+    counts = ", ".join(f"{number} {word}" for word, number in words.most_common())
     against = " against ".join(_sides(names, rows[0]))
     measured = _amount(metric, rows, _sizes(rows))
     return f"{metric.subject}, {against}: {measured} measured ({counts})."
@@ -86,7 +85,7 @@ def _of_verdict(names: Names, metric: Metric, rows: ComparedRows, which: str) ->
     candidate, baseline = sides = _sides(names, row)
     places = [in_environment(side) for side in sides]
     measured = _amount(metric, rows, _sizes(rows))
-    bounds = _bounds(rows)
+    bounds = bounds_of(rows)
     if row.verdict == "confounded":
         why, other = "in separate blocks of time", "drift over time"
         if all(each.analysis == "description" and each.machines > 1 for each in rows):
@@ -122,25 +121,25 @@ def is_of_few(row: TableRow) -> bool:
     return bool(row.verdict == "undecided" and row.n_effective < MINIMUM_RUNS)
 
 
-def _in_percent(rows: ComparedRows) -> bool:
+def in_percent(rows: ComparedRows) -> bool:
     """Whether all differences are on a scale with a true zero."""
     return all(row.difference_percent is not None for row in rows)
 
 
 def _sizes(rows: ComparedRows) -> list[float]:
     """The differences that were measured."""
-    name = "difference_percent" if _in_percent(rows) else "difference"
+    name = "difference_percent" if in_percent(rows) else "difference"
     return [getattr(row, name) for row in rows]
 
 
-def _bounds(rows: ComparedRows) -> list[float]:
+def bounds_of(rows: ComparedRows) -> list[float]:
     """The ends of the intervals that decide; empty where a comparison has none."""
     ends: list[float] = []
     for row in rows:
         interval = deciding(row)
         if interval is None:
             return []
-        scale = 100 / row.mean_baseline if _in_percent(rows) else 1
+        scale = 100 / row.mean_baseline if in_percent(rows) else 1
         ends += [scale * end for end in interval]
     return ends
 
@@ -151,7 +150,7 @@ def _amount(
     """`+3.9 to +4.7 %`, in the metric's unit where the scale has no true zero; one figure where both ends read
     alike."""
     decimals, unit = metric.decimals, metric.unit
-    if _in_percent(rows):
+    if in_percent(rows):
         decimals, unit = 1, "%"
     return spread([between(min(sizes), max(sizes), decimals, signed=signed)], unit)
 

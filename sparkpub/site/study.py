@@ -1,6 +1,6 @@
 """The tables of a campaign with readers' words in them: what figures are made of."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -102,6 +102,11 @@ class StudiedCampaign:
         """What readers call the environment that others are compared with."""
         return self.names.environment(self.data.name, self.data.baseline or "")
 
+    @property
+    def headlines(self) -> Sequence[Metric]:
+        """The metrics that lead the campaign."""
+        return self.site.headlines(self.data)
+
     # ---- The three tables --------------------------------------------------------------------------------------------
 
     def runs(self, metric: Metric) -> pd.DataFrame:
@@ -145,7 +150,7 @@ class StudiedCampaign:
         largest difference: `panel` (the metric's label), `name`, `value` (in per cent), `low, high` (the interval that
         decides), `verdict`, `p_adjusted`."""
         found = []
-        for place, metric in enumerate(self.site.headlines(self.data)):
+        for place, metric in enumerate(self.headlines):
             for row in self.compared(metric):
                 ends = deciding(row, "ratio")
                 if ends is None or row.ratio is None:

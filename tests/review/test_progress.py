@@ -45,7 +45,7 @@ def test_a_newer_version_is_a_point_of_the_line() -> None:
         *runs_of("m", [100.0, 101.0, 99.0, 100.0], observed=OLD),
         *runs_of("m", [120.0, 121.0, 119.0, 120.0], campaign="d", observed=NEW),
     )
-    assert [point.speed.engine for point in line.points] == ["vLLM 0.25", "vLLM 0.26"]
+    assert [point.engine for point in line.points] == ["vLLM 0.25", "vLLM 0.26"]
     assert line.total.value == pytest.approx(20.0)
     assert is_beyond_noise(line.total)
     # As everywhere on the site: an interval of three would rest on the assumption of normality alone.

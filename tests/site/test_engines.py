@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from mkdocs.commands.build import build as build_docs
 from mkdocs.config.base import load_config
-from mkdocs.structure.files import Files
+from mkdocs.structure.files import File, Files
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import load
 from sparkpub.site import disk
 from sparkpub.site.build import build
 from sparkpub.site.content import Page, Site, SiteOptions
-from sparkpub.site.mkdocs import build_site
+from sparkpub.site.mkdocs import build_site, unasked
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 CONFIG = """
@@ -70,6 +70,30 @@ def test_both_adapters_give_the_same_pages(
     # The page for no page is the theme's own; the plugin alone gives it words.
     differing = [uri for uri in one if one[uri] != two[uri]]
     assert differing == ["404.html"]
+
+
+@pytest.mark.parametrize(
+    ("search", "left_out"),
+    [
+        ("search: {lang: en}", ["main.js.map", "lunr/min/lunr.de.min.js"]),
+        ("search: {lang: [en, de]}", ["main.js.map"]),
+    ],
+)
+def test_files_of_the_theme_that_no_page_asks_for_stay_out(
+    search: str, left_out: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "pages").mkdir()
+    path = config_file(tmp_path, "pages", plugin=False)
+    plugins = f"plugins: [{{{search}}}, "
+    path.write_text(path.read_text().replace("plugins: [", plugins))
+    config = load_config(str(path))
+    names = ("main.js", "main.js.map", "lunr/min/lunr.de.min.js")
+    folder = "assets/javascripts"
+    files = Files(
+        [File(f"{folder}/{name}", None, config.site_dir, True) for name in names]
+    )
+    found = [file.src_uri for file in unasked(files, config)]
+    assert found == [f"{folder}/{name}" for name in left_out]
 
 
 def test_a_preview_keeps_the_last_whole_data_and_says_so(

@@ -23,6 +23,7 @@ from sparkpub.site.pages import (
 from sparkpub.site.pages.answers import Card
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.publication import Publication
+from sparkpub.site.study import StudiedCampaign
 from sparkpub.tools.shapes.llama_benchy import FALLBACK
 from tests.leaderboards import (
     LOAD,
@@ -240,6 +241,37 @@ def test_two_engines_stand_side_by_side() -> None:
     assert {bar.name: bar.share for bar in found.bars} == {"vLLM": 1, "llama.cpp": 0.5}
 
 
+def test_several_machines_that_serve_together_have_a_card_of_their_own() -> None:
+    pair = SPARK.model_copy(update={"count": 2})
+    records = [*served("30B", 40.0), *served("40B", 50.0, machine=pair, campaign="d")]
+    found = card("Two or more DGX Sparks?", *records)
+    assert bars(found) == [("A-40B", "FP8", "50.0")]
+    assert found.scope.startswith("2 × DGX Spark, ")
+
+
+def test_how_right_the_answers_are_stands_beside_the_formats() -> None:
+    """Tasks that 60 and 75 % of the answers solved."""
+    two = [*served("30B", 30.0, observed=BF16), *served("30B", 60.0, campaign="d")]
+    asked = []
+    for number, share in enumerate((60.0, 75.0)):
+        (record,) = served("30B", 1.0, campaign=f"e{number}")
+        solved = record.metrics[TPUT].model_copy(
+            update={
+                "value": share,
+                "label": "Tasks solved",
+                "unit": "%",
+                "direction": "higher",
+            }
+        )
+        metrics = {"pass_at_1_percent": solved}
+        asked.append(record.model_copy(update={"metrics": metrics}))
+    assert "Quality was not measured." in card("Which format?", *two).text
+    assert (
+        "Tasks solved, in %: A-30B 60 to 75."
+        in card("Which format?", *two, *asked).text
+    )
+
+
 def test_what_is_not_measured_is_a_card_with_the_command_that_would() -> None:
     found = answers.cards(published(*served("30B", 64.8)))
     missing = {
@@ -253,6 +285,7 @@ def test_what_is_not_measured_is_a_card_with_the_command_that_would() -> None:
         "How many requests a second can it serve?",
         "Does Docker cost anything?",
         "vLLM or llama.cpp?",
+        "Two or more DGX Sparks?",
     ]
     assert all(command.startswith("sparkpub ") for command in missing.values())
     # Without any model only what holds for every site.
@@ -264,8 +297,8 @@ def test_a_difference_of_some_of_the_runs_names_the_mean_that_it_is_of() -> None
     """The last native run has no partner: the table's mean counts it, the difference within rounds does not."""
     *records, unpaired = campaign(1, cost=0.005, observed=BF16)
     native = [record for record in records if record.environment == "native"]
-    (data,) = published(*records).campaigns
-    found = campaign_page.summary(published(*records), data, [METRICS[TPUT]])
+    publication = published(*records)
+    found = campaign_page.summary(StudiedCampaign(publication, *publication.campaigns))
     values = {row["environment"]: row["values"][0] for row in found}
     assert unpaired.environment == "container"
     paired = [record.value(TPUT) or 0 for record in native[:-1]]
@@ -279,8 +312,8 @@ def test_a_wide_interval_says_why_it_is_wide() -> None:
     steady = [100.0, 99.9, 100.1, 99.8, 100.2, 99.9, 100.1, 100.0, 99.9, 100.1]
     for values, is_told in ((falling, True), (steady, False)):
         publication = published(*runs_of("m", values))
-        (data,) = publication.campaigns
-        (row,) = campaign_page.summary(publication, data, [METRICS[TPUT]])
+        whole = StudiedCampaign(publication, *publication.campaigns)
+        (row,) = campaign_page.summary(whole)
         assert ("effective n" in row["values"][0]["worth"]) is is_told
 
 

@@ -92,7 +92,7 @@ def test_what_is_not_ranked_is_said_in_a_sentence() -> None:
     )
     assert [text(row) for row in rows(html)] == ["n 100"]
     assert (
-        "Not ranked: m of “ Campaign c ”, because their figures failed checks"
+        "Not ranked m of “ Campaign c ”, because their figures failed checks"
         in text(html)
     )
     assert "Nothing to rank yet" in page(*runs_of("a", [5.0], metric="peak_memory_gib"))

@@ -16,6 +16,7 @@ from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.shapes import Row
 from sparkpub.site.pages import memory, model_page, templating
+from sparkpub.site.study import StudiedCampaign
 from tests.leaderboards import LOAD, a_finding, runs_of
 from tests.site.test_front_page import BF16, FP8, ONE, published, text
 
@@ -146,7 +147,7 @@ def test_memory_of_which_nothing_was_used_has_no_ledger() -> None:
     ):
         metrics = {"peak_memory_gib": used}
         publication = published(*runs_of("a", [30.0], machine=machine, metrics=metrics))
-        found = memory.ledger(publication, publication.campaigns[0])
+        found = memory.ledger(StudiedCampaign(publication, publication.campaigns[0]))
         assert (found and found[0].replace(SPACE, " ")) == says
 
 

@@ -73,7 +73,8 @@ class FleetBooks(Books):
         return begun_on if begun_on in self.machines else None
 
     def join(self, machine: str, node: str) -> None:
-        """A machine is there, and repeats the campaign where each does."""
+        """A machine is there, and repeats the campaign where each does. A lease that it had before is over."""
+        self.leases.pop(machine, None)
         self.machines[machine] = node
         self.schedule(sorted({*self.machines, *coverage.machines_of(self.records)}))
 
@@ -177,14 +178,10 @@ class Ledger:
         """Those that may be set to work."""
         return cluster.nodes()
 
-    def join(self, machine: str, node: str) -> str | None:
-        """Take a machine in; returns why it has to wait: it is there already, as another node."""
-        if machine in self.books.machines:
-            twin = self.books.machines[machine]
-            return f"node {node} is the same machine as {twin}, and waits for it"
+    def join(self, machine: str, node: str) -> None:
+        """Take a machine in, which its lock keeps any other node of it from using."""
         self.books.join(machine, node)
         self._lost.pop(machine, None)
-        return None
 
     def next(self, machine: str) -> Job | bool:
         """The next run of a machine, on lease; else whether it is to ask again, since there may be one later."""

@@ -132,8 +132,7 @@ def measure(document: Mapping[str, Any], node: str, ask: Ask) -> tuple[str, ...]
     threading.Thread(target=_obey, args=(interruption, ask), daemon=True).start()
     try:
         machine = fit(matrix)
-        if _joined(machine, node, interruption, ask):
-            _measure(matrix, machine, interruption, ask)
+        _measure(matrix, machine, node, interruption, ask)
     except SparkpubError as error:
         return tuple(error.lines())
     except OSError as error:
@@ -141,25 +140,14 @@ def measure(document: Mapping[str, Any], node: str, ask: Ask) -> tuple[str, ...]
     return ()
 
 
-def _joined(machine: str, node: str, interruption: Interruption, ask: Ask) -> bool:
-    """Whether the head has taken this machine in; waits while it is there as another node."""
-    told = None
-    while (wait := ask("join", machine, node)) is not None:
-        if told is None:
-            ask("tell", machine, wait)
-        told = wait
-        if interruption.wait(PACE):
-            return False
-    return True
-
-
 def _measure(
-    matrix: Matrix, machine: str, interruption: Interruption, ask: Ask
+    matrix: Matrix, machine: str, node: str, interruption: Interruption, ask: Ask
 ) -> None:
     ledger = RemoteLedger(ask, machine, interruption)
     folder = state.folder() / FOLDER / matrix.campaign
     with ExitStack() as stack:
-        _take(stack, interruption)
+        _take(stack, interruption)  # another node of this machine waits for the first
+        ask("join", machine, node)
         folder.mkdir(parents=True, exist_ok=True)
         for line in station.tidied(matrix, folder):
             ask("tell", machine, line)

@@ -240,16 +240,17 @@ def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, str]]:
     own |= {folder / CAMPAIGN_FILE for folder in campaigns}
     for entry in everything(data):
         path, kind = Path(entry.path), _kind(entry)
+        is_unnamed = kind == "named by no record"
+        if kind is None or (is_unnamed and path in own):
+            continue
         name = path.relative_to(data)
+        campaign = name.parts[0]
         # Who compares two folders loads the campaigns that differ. And nothing tells which evidence belongs to a record
         # that could not be read.
-        is_read = not dataset.damage.get(name.parts[0])
-        is_skipped = data / name.parts[0] in campaigns and (
-            is_read and name.parts[0] not in dataset.campaigns
-        )
-        if kind == "named by no record" and (path in own or not is_read):
-            kind = None
-        if kind and not is_skipped:
+        is_told = not is_unnamed
+        if not dataset.damage.get(campaign):
+            is_told = campaign in dataset.campaigns or data / campaign not in campaigns
+        if is_told:
             yield name, kind
 
 

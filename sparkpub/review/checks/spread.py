@@ -44,6 +44,8 @@ from sparkpub.review.statistics.series import (
     first_run_p,
     grubbs,
 )
+from sparkpub.review.tables.cells import CELL
+from sparkpub.review.tables.comparisons import ran_in_blocks, timed
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     0.5,
@@ -340,26 +342,23 @@ def drifts(view: View) -> Iterator[Finding]:
 
 
 def order_confound(view: View) -> Iterator[Finding]:
-    """Environments that were measured in blocks of time: comparisons that the table calls so, within each machine where
-    there are several. Then runs out of the planned order."""
-    several = len(view.reviewed.machines) > 1
-    blocked = [
-        row
-        for row in view.comparisons
-        if row.order == "blocked" and (row.machine is not None) is several
-    ]
+    """Environments that were measured in blocks of time, on a machine that ran both."""
+    runs = view.results_table.drop_duplicates("run")
+    axes = [runs[axis].to_numpy() for axis in CELL[1:]]
+    by_cell = dict(iter(timed(runs).groupby(axes)))
+    blocked = []
+    for cell in view.counted:
+        against = cell[0], view.campaign.baseline, cell[2]
+        is_compared = cell != against and by_cell.keys() >= {cell, against}
+        if is_compared and ran_in_blocks(by_cell[against], by_cell[cell]):
+            blocked += [against, cell]
     if blocked:
-        first = blocked[0]
+        (model, baseline, workload), (_, candidate, _), *_ = blocked
         text = (
-            f"For {first.model}/{first.workload} runs of {first.baseline} and {first.candidate} did not take turns, "
-            "but ran in blocks: any change over time counts as a difference between the environments."
+            f"For {model}/{workload} runs of {baseline} and {candidate} did not take turns, but ran in blocks: any "
+            "change over time counts as a difference between the environments."
         )
-        cells = [
-            (row.model, side, row.workload)
-            for row in blocked
-            for side in (row.baseline, row.candidate)
-        ]
-        yield view.concerning("order-confound", "error", text, cells)
+        yield view.concerning("order-confound", "error", text, blocked)
 
 
 def _out_of_order(view: View) -> list[Case]:

@@ -17,7 +17,7 @@ from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
-from sparkpub.review.tables import cells, comparisons
+from sparkpub.review.tables import cells
 from sparkpub.review.tables.column import TableRow, rows
 
 once = lru_cache(maxsize=1)
@@ -116,12 +116,6 @@ class View:
         campaigns = {self.campaign.name: self.reviewed}
         table = cells.cells(self.results_table, campaigns, resampled=False)
         return {(row.cell, row.metric): row for row in rows(table)}
-
-    @cached_property
-    def comparisons(self) -> Sequence[TableRow]:
-        """The rows of the table of comparisons, of the results."""
-        campaigns = {self.campaign.name: self.reviewed}
-        return rows(comparisons.comparisons(self.results_table, campaigns))
 
     @cached_property
     def figures(self) -> Mapping[CellMetric, tuple[float, ...]]:

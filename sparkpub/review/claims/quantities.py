@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from statistics import linear_regression
 from types import SimpleNamespace
@@ -54,7 +54,7 @@ class Question:
     sides: tuple[str, str] | None = None
     margin_percent: float = 1.0
 
-    @property
+    @cached_property
     def values(self) -> pd.DataFrame:
         """The rows that have a value of the metric."""
         return self.chosen.rows(self.metric)

@@ -24,10 +24,9 @@ that between clusters: Liang and Zeger 1986, Biometrika 73, 13-22).
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
 from math import comb
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +37,10 @@ DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""
 OrderAsRun = Literal["interleaved", "random", "mixed", "blocked"]
 """The order as it was really run. `mixed`: neither declared nor in blocks."""
+Side: TypeAlias = Any
+"""The runs of one side in order of time, a column each: the `order` that was declared, the `time` at which they began
+on any scale that both sides share, the `round` (None for a repeat outside of the rounds), and the `server` that served
+them (empty where none is known)."""
 Units = NDArray[np.int64]
 """The number of the unit that each run of a side belongs to, from 0; -1 for a run that counts in none."""
 
@@ -51,20 +54,10 @@ FEWEST_EARLIER = 3
 """Fewest runs on each side of which one can lie earlier: of two, ABABB has five of six pairs with A first."""
 
 
-@dataclass(frozen=True)
-class Timeline:
-    """The runs of one side in order of time: when each began, on any scale that both sides share, its round (None for a
-    repeat outside of the rounds), and the server that served it (None or empty where none is known)."""
-
-    times: Sequence[float]
-    rounds: Sequence[Hashable] = ()
-    servers: Sequence[str | None] = ()
-
-
-def order_as_run(
-    declared: DeclaredOrder, baseline: Timeline, candidate: Timeline
-) -> OrderAsRun:
+def order_as_run(baseline: Side, candidate: Side) -> OrderAsRun:
     """The order as it was really run: what was declared, unless the times show blocks (see above)."""
+    orders: set[DeclaredOrder] = {*baseline["order"], *candidate["order"]}
+    declared = orders.pop() if len(orders) == 1 else "as-published"
     if declared == "blocked" or _ran_in_blocks(declared, baseline, candidate):
         return "blocked"
     return "mixed" if declared == "as-published" else declared
@@ -78,10 +71,8 @@ def order_over_machines(orders: Iterable[OrderAsRun]) -> OrderAsRun:
     return found.pop() if len(found) == 1 else "mixed"
 
 
-def _ran_in_blocks(
-    declared: DeclaredOrder, baseline: Timeline, candidate: Timeline
-) -> bool:
-    one, other = baseline.times, candidate.times
+def _ran_in_blocks(declared: DeclaredOrder, baseline: Side, candidate: Side) -> bool:
+    one, other = (np.asarray(side["time"]) for side in (baseline, candidate))
     fewest = min(len(one), len(other))
     if fewest < FEWEST_IN_BLOCKS:
         return False
@@ -97,7 +88,7 @@ def _ran_in_blocks(
     return seldom or uneven
 
 
-def share_earlier(one: Sequence[float], other: Sequence[float]) -> float:
+def share_earlier(one: Floats, other: Floats) -> float:
     """Of the pairs of a run on either side, the share in which that of `one` began first; a tie counts half.
 
     It is Mann and Whitney's U (1947) divided by the number of pairs.
@@ -106,7 +97,7 @@ def share_earlier(one: Sequence[float], other: Sequence[float]) -> float:
     return float(1 + signs.mean()) / 2
 
 
-def chance_of_switches(one: Sequence[float], other: Sequence[float]) -> float:
+def chance_of_switches(one: Floats, other: Floats) -> float:
     """Probability that a random order changes sides at most as often as these times do (Wald and Wolfowitz
     1940, exact); 1 where runs of both began at the same time.
 
@@ -125,29 +116,30 @@ def chance_of_switches(one: Sequence[float], other: Sequence[float]) -> float:
     return orders / comb(n + m, n)
 
 
-def complete_rounds(baseline: Timeline, candidate: Timeline) -> list[tuple[int, int]]:
+def complete_rounds(baseline: Side, candidate: Side) -> list[tuple[int, int]]:
     """Places of the two runs of every complete round, in order of time.
 
     A round is complete where both sides ran once in it and no run of another round came between: what drifts in time
     then falls on both alike.
     """
-    moments = np.array([*baseline.times, *candidate.times])
-    one, other = _places(baseline.rounds), _places(candidate.rounds)
+    times, partners = (np.asarray(side["time"]) for side in (baseline, candidate))
+    moments = np.concatenate([times, partners])
+    one, other = _places(baseline["round"]), _places(candidate["round"])
     whole = []
     for name in one.keys() & other.keys():
         place, partner = one[name], other[name]
-        times = baseline.times[place], candidate.times[partner]
-        first, last = min(times), max(times)
+        first, last = sorted((times[place], partners[partner]))
         is_between = (moments > first) & (moments < last)
         if not is_between.any():
             whole.append((first, place, partner))
     return [(place, partner) for _, place, partner in sorted(whole)]
 
 
-def _places(rounds: Sequence[Hashable]) -> dict[Hashable, int]:
+def _places(rounds: Iterable[Hashable]) -> dict[Hashable, int]:
     """Rounds that have exactly one run on a side, and where it stands."""
-    count = Counter(rounds)
-    places = {name: place for place, name in enumerate(rounds)}
+    names = list(rounds)
+    count = Counter(names)
+    places = {name: place for place, name in enumerate(names)}
     return {
         name: place
         for name, place in places.items()
@@ -155,9 +147,7 @@ def _places(rounds: Sequence[Hashable]) -> dict[Hashable, int]:
     }
 
 
-def units(
-    baseline: Timeline, candidate: Timeline, order: OrderAsRun
-) -> tuple[Units, Units]:
+def units(baseline: Side, candidate: Side, order: OrderAsRun) -> tuple[Units, Units]:
     """What errors rest on, for each side: single runs, or runs of one server.
 
     In an interleaved order only the runs of complete rounds count, and the units of one number are paired. Where the
@@ -166,16 +156,18 @@ def units(
     none of its servers serves a later run; the last one takes what is left over at the end, so that every run counts.
     """
     sides = baseline, candidate
+    served = [np.asarray(side["server"]) for side in sides]
     if order != "interleaved":
-        return by_server(baseline.servers), by_server(candidate.servers)
+        return by_server(served[0]), by_server(served[1])
+    times = [np.asarray(side["time"]) for side in sides]
     runs = []
     for number, pair in enumerate(complete_rounds(baseline, candidate)):
         for side, place in enumerate(pair):
-            runs.append((sides[side].times[place], number, side, place))
+            runs.append((times[side][place], number, side, place))
     runs.sort()
-    servers = [sides[side].servers[place] or (side, place) for *_, side, place in runs]
+    servers = [served[side][place] or (side, place) for *_, side, place in runs]
     last_of = {server: index for index, server in enumerate(servers)}
-    found = tuple(np.full(len(side.times), -1) for side in sides)
+    found = tuple(np.full(len(side), -1) for side in times)
     unit, until = 0, 0
     seen: set[int] = set()
     for index, (*_, side, place) in enumerate(runs):
@@ -189,7 +181,7 @@ def units(
     return one, other
 
 
-def by_server(servers: Sequence[str | None]) -> Units:
+def by_server(servers: Iterable[str]) -> Units:
     """The runs of each server as a unit, in order of time; a run without one is a unit of its own."""
     names = [server or place for place, server in enumerate(servers)]
     numbers: dict[Hashable, int] = {}

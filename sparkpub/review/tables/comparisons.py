@@ -47,9 +47,7 @@ from sparkpub.review.statistics.estimate import (
     verdict_of,
 )
 from sparkpub.review.statistics.order import (
-    DeclaredOrder,
     OrderAsRun,
-    Timeline,
     by_unit,
     order_as_run,
     order_over_machines,
@@ -289,6 +287,15 @@ def timed(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def ran_in_blocks(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    """Whether the sides of a comparison ran in blocks of time on one of the machines that ran both."""
+    return any(
+        order_as_run(*(side[side["machine"] == name] for side in (one, other)))
+        == "blocked"
+        for name in {*one["machine"]} & {*other["machine"]}
+    )
+
+
 # -- what they show ------------------------------------------------------------------------------------------------
 
 
@@ -298,16 +305,9 @@ def difference(
     """What runs of a candidate, `other`, show against those of a baseline: the columns from which all others follow.
     Where the `order` is given, neither rounds nor times are looked at."""
     sides = one, other
-    first, second = (
-        Timeline(*(side[name].tolist() for name in ("time", "round", "server")))
-        for side in sides
-    )
-    if order is None:
-        declared: set[DeclaredOrder] = {*one["order"], *other["order"]}
-        said = declared.pop() if len(declared) == 1 else "as-published"
-        order = order_as_run(said, first, second)
+    order = order or order_as_run(one, other)
     analysis = _ANALYSES.get(order, "welch")
-    of_units = units(first, second, order)
+    of_units = units(one, other, order)
     has_units = min(each.max() for each in of_units) >= 0
     if not has_units:
         # No round is complete: all runs are described.

@@ -179,8 +179,8 @@ def comparison(campaign: StudiedCampaign) -> Figure:
         chart=chart(shapes.forest, drawn, title=DIFFERENCE, band=margin),
         table=table_of(told),
         sample=_joined(
-            "Lines are the intervals that decide, at 90 % for equal and not clear, else at 95 %; the band is "
-            f"±{margin:g} %. Verdicts are corrected for the number of comparisons (Holm).",
+            "Lines are deciding intervals (90 % for equal and not clear, else 95 %), the band "
+            f"±{margin:g} %. Only verdicts are corrected (Holm).",
             drawn_of(len(drawn), len(rows), "differences"),
         ),
     )

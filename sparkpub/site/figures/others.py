@@ -90,11 +90,9 @@ def capacity(campaign: StudiedCampaign) -> Figure:
     return Figure(
         says=said.capacity(rows),
         sample=(
-            "The highest arrival rate measured at which 95 % of the first tokens come within the limit, 95 % of the "
-            f"times per output token are at most {LIMIT_TPOT_MS:g} ms, at most 1 % of the requests fail, and every "
-            "lower rate holds, too. “All to”: every measured rate holds, so the limit is not known. "
-            f"Waits in the table are those at the rate within {TOLD_SECONDS:g} s, else at the lowest. "
-            f"Load: {listed(dict.fromkeys(rows['load']))}."
+            f"95 % of the times per output token within {LIMIT_TPOT_MS:g} ms, at most 1 % of the requests fail, and "
+            "every lower rate holds, too. “All to”: the limit is not known. Waits in the table are those at the rate "
+            f"within {TOLD_SECONDS:g} s, else at the lowest. Load: {listed(dict.fromkeys(rows['load']))}."
         ),
         chart=chart(
             shapes.grid,
@@ -163,9 +161,9 @@ def bandwidth(campaign: StudiedCampaign) -> Figure:
     return Figure(
         says=says,
         sample=(
-            f"Dashed: all of the {limit:g} GB/s. Every build under one load; caches are not counted. Bytes are "
-            "those of the parts of a checkpoint, or two for each parameter that the publisher states, where all parts "
-            "have 16 bits. Left out: speculative decoding, and models whose publisher states no such number."
+            f"Dashed: all of the {limit:g} GB/s. Every build under one load, without caches. Bytes are those of the "
+            "checkpoint's parts, or two for each parameter that the publisher states, where all parts have 16 bits. "
+            "Left out: speculative decoding, and models of which neither is known."
         ),
         chart=chart(
             shapes.points,
@@ -340,7 +338,7 @@ def effects(campaign: StudiedCampaign) -> list[tuple[TableRow, list[TableRow]]]:
     by_metric = grouped(table_rows(together), attrgetter("metric"))
     return [
         (row, by_pair[_PAIR(row)])
-        for metric in campaign.site.headlines(campaign.data)
+        for metric in campaign.headlines
         for row in by_metric.get(metric.name, ())
         if row.effect_unit == "%"
         and campaign.holds(row.model, row.candidate, row.workload)

@@ -16,6 +16,7 @@ from sparkpub.record.text import (
     rounded,
     span,
 )
+from sparkpub.review.models import stated_sizes
 from sparkpub.review.names import in_environment, runs_of
 from sparkpub.review.progress import VersionLine, beyond_noise, in_words
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
@@ -26,6 +27,8 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.study import StudiedCampaign
 
+LARGE = 20
+"""Parameters in 10**9 from which on a model leads: smaller ones are faster, and nobody buys the machine for them."""
 CLOSE = 0.1
 """In per cent: runs that all lie nearer to the mean than this are not told apart."""
 MOST_NAMED = 4
@@ -52,6 +55,11 @@ class Curve:
     def last(self) -> float:
         """The mean at the largest value."""
         return float(self.cells[-1][1].mean)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the model's name states at least `LARGE`."""
+        return stated_sizes(self.name).get("", 0) >= LARGE * 1e9
 
     @property
     def knee(self) -> float | None:
@@ -97,8 +105,10 @@ def growing(metric: Metric, found: Sequence[Curve]) -> str:
     text = f"with {line.word} on {len(alike)} of {len(found)} lines"
     if shape != "level":
         farthest, way = (max, "up") if shape == "grows" else (min, "down")
-        best = farthest(alike, key=Curve.last)
-        text += f", {way} to {metric.told(best.last())} ({best.name})"
+        large = [curve for curve in alike if curve.is_large]
+        best = farthest(large or alike, key=Curve.last)
+        size = f" from {LARGE}B up" if 0 < len(large) < len(alike) else ""
+        text += f", {way} to {metric.told(best.last())}{size} ({best.name})"
     return f"{metric.subject} {verb} {text}."
 
 
@@ -200,12 +210,10 @@ def capacity(rows: pd.DataFrame) -> str:
     reached = (held & (rows["highest"] == highest)).sum()
     none = (is_ranked & rows["rate"].isna()).sum()
     others = {
-        "with every rate of a sweep that ended earlier": held.sum() - reached,
+        "with all of a shorter sweep": held.sum() - reached,
         "with a lower one": (is_ranked & ~held).sum() - none,
         "with none": none,
-        "not ranked, since answers had another length than asked for": (
-            ~is_ranked
-        ).sum(),
+        "not ranked, whose answers had another length": (~is_ranked).sum(),
     }
     told = [
         f"{reached} of {counted(len(rows), 'build')} kept up with {_rate(highest)}, the highest rate tried",
@@ -246,7 +254,7 @@ def versions(lines: Sequence[VersionLine]) -> str:
     runs, by −6.9 to +1.7 %.`, after a correction for their number."""
     if len(lines) == 1:
         (line,) = lines
-        engines = dict.fromkeys((line.first.engine, line.last.engine))
+        engines = dict.fromkeys((line.first.engine, line.points[-1].engine))
         return f"{' → '.join(engines)}: {in_words(line.total)}."
     loads, beyond = counted(len(lines), "load"), beyond_noise(lines)
     changes = [line.total.value for line in beyond or lines]

@@ -16,13 +16,19 @@ from sparkpub.review.names import (
     load_name,
     told_apart,
 )
-from sparkpub.review.progress import VersionLine, in_words, is_beyond_noise
+from sparkpub.review.progress import (
+    VersionLine,
+    day,
+    in_words,
+    is_beyond_noise,
+    mean_of,
+)
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
 from sparkpub.review.sweeps import LOAD
 from sparkpub.site.figures import said, shapes
 from sparkpub.site.figures.campaign import MOST_LINES, drawn_of, named_at_ends
-from sparkpub.site.figures.figure import Figure, Value, chart, table_of
+from sparkpub.site.figures.figure import Figure, chart, table_of
 from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.study import KEYS, StudiedCampaign, column, records
 
@@ -217,15 +223,10 @@ def _has(speed: Speed) -> bool:
 
 def _rates(speed: Speed, line: str, load: float) -> dict[str, Any]:
     """What all users together and what one of them gets under a load, in tok/s."""
-    rates = {"value": _rate(speed), "x": round(speed.per_user or 0, 2)}
-    return (
-        dict(zip(KEYS, speed.cell, strict=True)) | rates | {"line": line, "order": load}
-    )
-
-
-def _rate(speed: Speed) -> float:
-    """What all users together get, in tok/s."""
-    return round(float(speed.figures[GENERATION].mean), 2)
+    row: dict[str, Any] = dict(zip(KEYS, speed.cell, strict=True))
+    row["value"] = round(float(speed.figures[GENERATION].mean), 2)
+    row["x"] = round(speed.per_user or 0, 2)
+    return row | {"line": line, "order": load}
 
 
 def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
@@ -252,11 +253,7 @@ def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
         if all(abs(places[at] - places[other]).max() >= NEAR for other in labels):
             labels[at] = told[at]["Users"]
     label = column(rows, map(labels.get, range(len(rows))))
-    return rows.assign(
-        front=front,
-        label=label,
-        tip=column(rows, told),
-    )
+    return rows.assign(front=front, label=label, tip=column(rows, told))
 
 
 def _users_figure(rows: pd.DataFrame, legend: str, sample: str, **words: Any) -> Figure:
@@ -301,10 +298,9 @@ def versions_of_model(
         load = load_name(first.load).split(", ")
         parts.append((first.weights, *load, place, first.machine))
     rows = []
-    told: list[dict[str, Value]] = []
     for line, name, whole in zip(lines, told_apart(parts), parts, strict=True):
         points = [
-            f"{rounded(point.mean.value)} ({point.day}, {point.speed.engine})"
+            f"{rounded(mean_of(point).value)} ({day(point)}, {point.engine})"
             for point in line.points
         ]
         tip = {
@@ -313,16 +309,10 @@ def versions_of_model(
             "Set differently": line.differs,
             "Change": in_words(line.total),
         }
-        told.append(dict(tip))
         value = line.total.value
         low, high = line.total.interval() or (value, value)
         verdict = "changed" if is_beyond_noise(line.total) else "not shown"
-        row = {
-            "name": name,
-            "value": value,
-            "low": low,
-            "high": high,
-        }
+        row = {"name": name, "value": value, "low": low, "high": high}
         rows.append(row | {"verdict": verdict, "tip": tip})
     shown = rows[:MOST_LOADS]
     more = drawn_of(len(shown), len(rows), "loads")
@@ -335,5 +325,5 @@ def versions_of_model(
         says=said.versions(lines),
         sample=sample.strip(),
         chart=chart(shapes.forest, shown, title="Change from the first (%)"),
-        table=table_of(told),
+        table=table_of([row["tip"] for row in rows]),
     )

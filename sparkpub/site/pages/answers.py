@@ -10,16 +10,20 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from urllib.parse import urlencode
 
-from sparkpub.record.metrics import METRICS
-from sparkpub.record.text import between, counted, rounded, span
+from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.text import between, counted, listed, rounded, span
 from sparkpub.review.differences import is_of_weights, told
+from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
+from sparkpub.review.models import ModelName
 from sparkpub.review.names import environment_name, flow_name, lengths_name
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.tables.capacities import LIMITS
+from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.over import REPEAT_PERCENT
+from sparkpub.site.figures.said import LARGE
 from sparkpub.site.figures.speeds import before, decode, first_token, shows_context
-from sparkpub.site.pages import campaign_page, memory, model_links
+from sparkpub.site.pages import campaign_page, memory, model_links, model_page
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
     board_anchor,
@@ -29,8 +33,6 @@ from sparkpub.site.pages.leaderboard_page import (
 )
 from sparkpub.site.publication import Publication, newest_first
 
-LARGE = 20
-"""Parameters in 10**9 from which on a model leads: smaller ones are faster, and nobody buys the machine for them."""
 MOST = 4
 """Models on a card."""
 SHORT = 1024
@@ -98,13 +100,14 @@ def cards(publication: Publication) -> list[Card]:
         _fastest(one),
         _together(boards.get("some") or boards.get("many")),
         _context(publication, one),
-        _formats(one),
+        _formats(publication, one),
         _power(publication),
         _capacity(boards.get("capacity")),
         _fits(publication),
         _containers(publication),
         _mine(),
         _engines(one),
+        _several(every, home),
     ]
 
 
@@ -138,7 +141,7 @@ def _together(board: Board | None) -> Card:
     each = [entry.speed.per_user or entry.value / users for entry in leading]
     text = f"Each user gets {_range(each)} tokens a second."
     question = f"And for {flow_name(board.load)} together?"
-    return _ranking(board, question, text, "By model")
+    return _ranking(board, question, text, f"All {counted(len(board.rows), 'model')}")
 
 
 def _ranking(board: Board, question: str, text: str, link: str) -> Card:
@@ -254,8 +257,8 @@ def _context(publication: Publication, board: Board | None) -> Card:
     text = f"At {heads[-1]} it generates at {kept} % of the speed at {heads[0]}."
     model = first.model
     scope = f"{first.machine}, one user, {model.name} {_recipe(first)}"
-    page = model_links.page(model)
-    return Card(question, text, page, "By model", scope, table=table)
+    page = f"{model_links.page(model)}#context-of-{model.slug}"
+    return Card(question, text, page, "All lengths and formats", scope, table=table)
 
 
 def _measured_at_lengths(
@@ -284,14 +287,15 @@ def _measured_at_lengths(
                 yield [lengths[at] for at in sorted(lengths)]
 
 
-def _formats(board: Board | None) -> Card:
-    """What narrower weights change for one user."""
+def _formats(publication: Publication, board: Board | None) -> Card:
+    """What narrower weights change for one user, and what is known of how right the answers are."""
     question = "Which format?"
     rows = [row for row in _leading(board) if len(row.entries) > 1] if board else []
     if board is None or not rows or board.metric.name != GENERATION:
         how = "Serve one model in two formats, and measure each:"
         return _missing(question, how)
     shown = rows[: MOST - 1]
+    asked = list(model_page.accuracy(publication))
     widths = [
         bits for bits in board.widths if any(bits in row.entries for row in shown)
     ]
@@ -304,7 +308,7 @@ def _formats(board: Board | None) -> Card:
         f"{weights} {_range(chain.from_iterable(of_models))} ({counted(len(of_models), 'model')})"
         for weights, of_models in _ratios(board).items()
     ]
-    text = "Quality was not measured."
+    text = " ".join(_right(asked)) or "Quality was not measured."
     if ratios:
         text = f"Times as fast as 16 bits, where only the weights differ: {'; '.join(ratios)}. {text}"
     bests = [[entries[0] for entries in row.entries.values()] for row in shown]
@@ -313,6 +317,18 @@ def _formats(board: Board | None) -> Card:
     scope = f"{board.machine}, one user, {lengths_name(board.load)}"
     href = f"{ADDRESS}#{board_anchor(board)}"
     return Card(question, text, href, "All formats", scope, table=table)
+
+
+def _right(asked: Iterable[tuple[ModelName, TableRow, Metric]]) -> Iterator[str]:
+    """`Tasks solved: Qwen3.6-35B-A3B 60 to 100 %.` of each metric that says how right answers are."""
+    by_metric = grouped(asked, lambda found: found[2])
+    for metric, found in by_metric.items():
+        models = grouped(found, lambda one: one[0])
+        told = [
+            f"{name.name} {_range(row.mean for _, row, _ in rows)}"
+            for name, rows in models.items()
+        ]
+        yield f"{metric.label}, in {metric.unit}: {listed(told)}."
 
 
 def _ratios(board: Board) -> dict[str, list[list[float]]]:
@@ -397,11 +413,10 @@ def _fits(publication: Publication) -> Card:
     for fit in sorted(found, key=lambda fit: -fit.weights_gib):
         largest.setdefault(fit.speed.bits, fit)
     table = [["largest that ran", "weights", "left"]]
-    shown = sorted(largest.items(), key=lambda item: -(item[0] or 0))[:MOST]
-    for _, fit in shown:
+    first, *_ = shown = list(largest.values())[:MOST]
+    for fit in shown:
         name = f"{fit.speed.model.name} {_recipe(fit.speed)}"
         table.append([name, fit.weights, f"{total - fit.weights_gib:.0f} GiB"])
-    _, first = shown[0]
     return Card(
         f"What fits in {total:.1f} GiB?",
         "What is left holds KV cache, engine and system. ~: by the parameters in the name.",
@@ -478,6 +493,17 @@ def _engines(board: Board | None) -> Card:
                 return Card("Which engine?", text, href, "By model", scope, bars)
     how = "Serve one model with both, and measure each:"
     return _missing("vLLM or llama.cpp?", how)
+
+
+def _several(boards: Sequence[Board], home: str) -> Card:
+    """What one user gets of several such machines that serve a model together."""
+    question = f"Two or more {home}s?"
+    for board in boards:
+        if board.machine.endswith(f"× {home}") and board.use.key in ("one", "some"):
+            text = f"{lengths_name(board.load)}; {flow_name(board.load)}."
+            return _ranking(board, question, text, "All models on several")
+    how = "Serve one model across both, and measure the first:"
+    return _missing(question, how, href="guide/measure/")
 
 
 # -- yours -------------------------------------------------------------------------------------------------

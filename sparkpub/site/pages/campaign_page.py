@@ -14,7 +14,6 @@ from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as rows_of
-from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures.library import ENDINGS, Library
@@ -23,8 +22,6 @@ from sparkpub.site.figures.said import capacity, curves, drifting, growing
 from sparkpub.site.pages import findings, memory
 from sparkpub.site.publication import (
     Publication,
-    cell_keys,
-    cell_label,
     newest_first,
     slug,
 )
@@ -62,13 +59,13 @@ def context(
     publication: Publication, library: Library, campaign: CampaignData
 ) -> dict[str, Any]:
     """What the template of a campaign's page needs."""
-    headlines = publication.headlines(campaign)
-    found = answering(publication, library, campaign, asked(publication, campaign))
+    whole = library.campaign(campaign.name)
+    found = answering(whole, library, asked(whole))
     # One chart of each section is in sight, and more of one that stands alone; what says the answer comes first, and
     # the answer is not said twice.
     first = [section.figures[0] for section in found]
     rest = [figure for section in found for figure in section.figures[1:]]
-    sections = [*found, *_asking(publication, library, campaign)]
+    sections = [*found, *_asking(whole, library)]
     placed = {placeholder(one.key): one for one in library.wanted.values()}
     about = card(publication, campaign)
     charts = [*first, *rest][:CHARTS]
@@ -87,16 +84,16 @@ def context(
         "answers": [answer for answer in about["answers"] if answer not in shown],
         "problems": findings.problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
-        "headlines": headlines,
-        "summary": summary(publication, campaign, headlines),
+        "headlines": whole.headlines,
+        "summary": summary(whole),
         "charts": charts,
         "sections": sections,
         "placed": placed,
-        "memory": memory.ledger(publication, campaign),
+        "memory": memory.ledger(whole),
         "settings": environments_of(campaign),
         "recipes": [recipe for recipe in recipes if recipe.text],
         "coverage": library.figure("coverage", campaign.name)
-        if cell_keys(campaign)
+        if whole.cells_here
         else None,
     }
 
@@ -112,36 +109,29 @@ class CampaignQuestions(NamedTuple):
     ranks: bool
 
 
-def asked(publication: Publication, campaign: CampaignData) -> CampaignQuestions:
+def asked(whole: StudiedCampaign) -> CampaignQuestions:
     """What a campaign asks, by what it has: comparisons of a leading metric, lines of three points, several models.
 
     Models that were all measured along such a line are lines of a sweep, and a ranking of their cells would only rank
     the loads. A campaign with none of these ranks what it has.
     """
-    models, _, _ = campaign.axes
-    lines = publication.lines[campaign.name]
-    compares = any(
-        publication.results.comparisons_of(campaign.name, metric.name)
-        for metric in publication.headlines(campaign)
-    )
-    grows = sweeps.has_a_shape(lines)
-    shown = [line for line in lines if sweeps.has_a_shape([line])]
+    models, _, _ = whole.data.axes
+    compares = any(map(whole.compared, whole.headlines))
+    shown = [line for line in whole.lines if sweeps.has_a_shape([line])]
+    grows = bool(shown)
     on_lines = {cell for line in shown for _, cell in line.points}
-    all_on_lines = all(record.cell in on_lines for record in campaign.records)
+    all_on_lines = all(record.cell in on_lines for record in whole.records)
     ranks = len(models) > 1 and not compares and not all_on_lines
     return CampaignQuestions(compares, grows, ranks or not (compares or grows))
 
 
 def answering(
-    publication: Publication,
-    library: Library,
-    campaign: CampaignData,
-    question: CampaignQuestions,
+    whole: StudiedCampaign, library: Library, question: CampaignQuestions
 ) -> list[Section]:
     """The sections that answer what the campaign asks, each with the figures that it has."""
-    headlines = publication.headlines(campaign)
+    headlines = whole.headlines
     leading = [slug(metric.name) for metric in headlines]
-    place = partial(library.place_known, campaign)
+    place = partial(library.place_known, whole.data)
     bears = place(["capacity"])
     found = [
         Section("How many requests does each build bear?", bears),
@@ -149,7 +139,7 @@ def answering(
     ]
     if question.compares:
         relative = place([f"{name}-relative" for name in leading[:1]])
-        part = _compared_alone(publication, campaign)
+        part = _compared_alone(whole)
         runs = place(leading[: RESULTS - len(relative)], **part)
         found += [
             Section("The result", [*relative, *runs]),
@@ -174,41 +164,36 @@ def answering(
     return [section for section in found if section.figures]
 
 
-def _compared_alone(publication: Publication, campaign: CampaignData) -> dict[str, str]:
+def _compared_alone(whole: StudiedCampaign) -> dict[str, str]:
     """The workload that is compared where others are not: its runs alone are the result."""
     compared = {
-        row.workload
-        for metric in publication.headlines(campaign)
-        for row in publication.results.comparisons_of(campaign.name, metric.name)
+        row.workload for metric in whole.headlines for row in whole.compared(metric)
     }
-    if len(compared) == 1 and len(campaign.axes[2]) > 1:
+    if len(compared) == 1 and len(whole.data.axes[2]) > 1:
         return {"workload": compared.pop()}
     return {}
 
 
-def _asking(
-    publication: Publication, library: Library, campaign: CampaignData
-) -> list[Section]:
+def _asking(whole: StudiedCampaign, library: Library) -> list[Section]:
     """The sections for who wants to know more, after the table of all cells."""
-    results, place = publication.results, partial(library.place_known, campaign)
-    headlines = publication.headlines(campaign)
+    place = partial(library.place_known, whole.data)
     spread = [
         f"{slug(metric.name)}-{view}"
-        for metric in headlines[:1]
+        for metric in whole.headlines[:1]
         for view in ("box", "bars")
-        if results.comparisons_of(campaign.name, metric.name)
+        if whole.compared(metric)
     ]
     orders = [
         f"{slug(metric.name)}-order"
-        for metric in headlines[:2]
-        if drifting(results.cells_of(campaign.name, metric.name))
+        for metric in whole.headlines[:2]
+        if drifting(whole.statistics(metric))
     ]
     return [
         Section("How far do runs spread?", place(spread)),
         Section("Does order matter?", place(orders)),
         # The telemetry of other owners is not read here: a hub has much of it.
         Section(
-            "The GPU over time", [] if campaign.owner else place(["gpu-utilisation"])
+            "The GPU over time", [] if whole.data.owner else place(["gpu-utilisation"])
         ),
     ]
 
@@ -281,11 +266,13 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     alone = publication.shared(campaign) or capacity(capacities(whole))
     if alone:
         return [alone]
-    ranks = asked(publication, campaign).ranks
-    differing, grown, ranked = [], [], []
-    for metric in publication.headlines(campaign)[:ANSWERS]:
-        cells = publication.results.cells_of(campaign.name, metric.name)
-        difference = compared(publication, campaign, metric)
+    ranks = asked(whole).ranks
+    differing: list[str] = []
+    grown: list[str] = []
+    ranked: list[str] = []
+    for metric in whole.headlines[:ANSWERS]:
+        cells = whole.statistics(metric)
+        difference = compared(whole, metric, joined=not differing)
         shape = _shape(whole, metric)
         if difference:
             differing.append(difference)
@@ -295,30 +282,34 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
             ranked.append(f"{said} {about}".strip())
         if shape:
             grown.append(shape)
+    # The reason that differences share is said once.
+    for first in differing[:1]:
+        reason = f", but {first.partition(', but ')[2]}"
+        differing[1:] = [text.replace(reason, ", too.") for text in differing[1:]]
     of_each = [*differing[:1], *ranked[:1], *grown[:1]]
     return [*of_each, *differing[1:], *grown[1:], *ranked[1:]][:ANSWERS]
 
 
-def compared(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
-    """How environments differ in a metric: in this campaign, and over the machines of those that a claim joins with it,
-    since one day of one machine is not all. Empty where nothing is compared."""
-    rows = publication.results.comparisons_of(campaign.name, metric.name)
+def compared(whole: StudiedCampaign, metric: Metric, *, joined: bool = True) -> str:
+    """How environments differ in a metric: in this campaign, and, `joined`, over the machines of those that a claim
+    joins with it, since one day of one machine is not all. Empty where nothing is compared."""
+    rows = whole.compared(metric)
     if not rows:
         return ""
-    text = sentences.differences(publication.names, metric, rows)
-    row = _together(publication, campaign, metric)
-    if row is not None:
+    text = sentences.differences(whole.names, metric, rows)
+    row = _together(whole, metric) if joined else None
+    # A campaign of several machines has said it.
+    if row is not None and all(each.machines < row.machines for each in rows):
         low, high = row.ci95_effect
         ends = between(low, high, 1, signed=True)
-        text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
+        word = sentences.verdict_words(row.verdict, row.equivalence_margin_percent)
+        text += f" On {row.machines} machines together: {percent(row.effect)}, {ends} ({word})."
     return text
 
 
-def _together(
-    publication: Publication, campaign: CampaignData, metric: Metric
-) -> TableRow | None:
+def _together(whole: StudiedCampaign, metric: Metric) -> TableRow | None:
     """The one effect in per cent over the campaigns that a claim joins with this one, None where there is none."""
-    _, over = publication.results.over(publication.joined(campaign))
+    _, over = whole.site.results.over(whole.site.joined(whole.data))
     rows = rows_of(over[over["metric"] == metric.name])
     found = [row for row in rows if row.ci95_effect is not None]
     return found[0] if len(found) == 1 and found[0].effect_unit == "%" else None
@@ -338,20 +329,17 @@ def effect(
 ) -> Effect | None:
     """The effect over all machines that a claim joins, else over the campaign's models; None where its design or its
     checks allow no conclusion."""
-    rows: Sequence[TableRow] = publication.results.comparisons_of(
-        campaign.name, metric.name
-    )
     if publication.review.voiding(campaign.name):
         return None
-    together = _together(publication, campaign, metric)
+    whole = StudiedCampaign(publication, campaign)
+    rows: Sequence[TableRow] = whole.compared(metric)
+    ends = sentences.bounds_of(rows) if sentences.in_percent(rows) else []
+    together = _together(whole, metric)
     if together is not None:
-        rows, intervals = [together], [together.ci95_effect]
-    else:
-        intervals = [_in_percent(row) for row in rows]
+        rows, ends = [together], [*together.ci95_effect]
     verdicts = {row.verdict for row in rows}
-    if "confounded" in verdicts or None in intervals:
+    if "confounded" in verdicts or not ends:
         return None
-    ends = [end for interval in intervals for end in interval or ()]
     words = "Differs between models"
     if "undecided" in verdicts:
         few = together is None and any(map(sentences.is_of_few, rows))
@@ -364,15 +352,6 @@ def effect(
     return Effect(min(ends), max(ends), words, machines)
 
 
-def _in_percent(row: TableRow) -> tuple[float, float] | None:
-    """The interval that decides a comparison, in per cent of the baseline."""
-    interval = deciding(row)
-    if interval is None or row.difference_percent is None:
-        return None
-    low, high = (100 * end / row.mean_baseline for end in interval)
-    return low, high
-
-
 def _shape(whole: StudiedCampaign, metric: Metric) -> str:
     """How a metric grows along the first axis of a campaign with a shape, empty without one."""
     if sweeps.has_a_shape(list(whole.lines)):
@@ -383,51 +362,36 @@ def _shape(whole: StudiedCampaign, metric: Metric) -> str:
     return ""
 
 
-def summary(
-    publication: Publication, campaign: CampaignData, metrics: Sequence[Metric]
-) -> list[dict[str, Any]]:
+def summary(whole: StudiedCampaign) -> list[dict[str, Any]]:
     """A row per cell: mean with interval of each leading metric. Empty for a campaign of more than `MOST_CELLS`."""
-    keys = cell_keys(campaign)
-    if len(keys) > MOST_CELLS:
+    if len(whole.cells_here) > MOST_CELLS:
         return []
-    reviewed = publication.review.campaigns[campaign.name]
+    reviewed = whole.site.review.campaigns[whole.data.name]
     found = []
-    for key in keys:
+    for key, label in whole.cells_here.items():
         recorded = len(reviewed.recorded.get(key, ()))
         counts = len(reviewed.counted.get(key, ()))
         row = {
-            "label": cell_label(publication.names, campaign, key),
+            "label": label,
             **dict(zip(KEYS, key, strict=True)),
-            "values": [
-                _value(publication, campaign, metric, key) for metric in metrics
-            ],
+            "values": [_value(whole, metric, key) for metric in whole.headlines],
             "runs": f"{counts} of {recorded}" if counts < recorded else recorded,
         }
         found.append(row)
     return found
 
 
-def _value(
-    publication: Publication, campaign: CampaignData, metric: Metric, key: Cell
-) -> dict[str, Any]:
+def _value(whole: StudiedCampaign, metric: Metric, key: Cell) -> dict[str, Any]:
     """A mean with its comparison. A difference is of the runs that could be paired: where their baseline reads other
     than the mean in the table, it stands beside the difference as its `base`."""
-    results = publication.results
-    cell = results.cell(campaign.name, key, metric.name)
-    row = next(
-        (
-            row
-            for row in results.comparisons_of(campaign.name, metric.name)
-            if (row.model, row.candidate, row.workload) == key
-        ),
-        None,
-    )
-    base = ""
+    cells = {row.cell: row for row in whole.statistics(metric)}
+    cell = cells.get(key)
+    pairs = {
+        (row.model, row.candidate, row.workload): row for row in whole.compared(metric)
+    }
+    row, base = pairs.get(key), ""
     if row is not None:
-        model, _, workload = key
-        other = results.cell(
-            campaign.name, (model, row.baseline, workload), metric.name
-        )
+        other = cells.get((row.model, row.baseline, row.workload))
         base = metric.format(row.mean_baseline, unit=False)
         if other is not None and base == metric.format(other.mean, unit=False):
             base = ""

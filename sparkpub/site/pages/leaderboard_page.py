@@ -120,6 +120,8 @@ def entry_text(entry: RankedFigure, metric: Metric) -> str:
     """The figure of an entry; a bound in its own words."""
     if entry.capacity is None:
         return figure_text(entry.value, metric)
+    if entry.capacity.at_least:
+        return f"{rounded(entry.value, 2)} or more"
     text: str = entry.capacity.text
     return text
 
@@ -213,7 +215,7 @@ def notes(board: Board) -> list[str]:
 
 
 _BOUNDS = {
-    True: "Limit not reached: every rate that was measured holds; these models stand before the ranking, in no order.",
+    True: "“Or more”: every rate that was measured holds; these models stand before the ranking, in no order.",
     False: "Last stand those whose measurement ended at a lower rate than the others': they cannot be placed.",
 }
 """Whether a figure that is a bound has a place, to what it means."""

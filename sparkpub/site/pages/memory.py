@@ -6,13 +6,13 @@ from typing import NamedTuple
 from sparkpub.record.identity import expected, shown
 from sparkpub.record.record import Record
 from sparkpub.record.text import spread
-from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import stated_sizes
 from sparkpub.review.physics import machine_of
 from sparkpub.review.speeds import Speed
 from sparkpub.site.figures.figure import Entry, Table, Value
-from sparkpub.site.publication import Publication, cell_keys, cell_label, run_address
+from sparkpub.site.publication import Publication, run_address
+from sparkpub.site.study import StudiedCampaign
 
 USED = "not broken down"
 PARTS = ("weights", "KV cache", "engine and other", "page cache", USED, "free")
@@ -22,39 +22,36 @@ Parts = Mapping[str, float]
 """Part of the memory to its size in GiB."""
 
 
-def ledger(
-    publication: Publication, campaign: CampaignData
-) -> tuple[str, Table] | None:
+def ledger(whole: StudiedCampaign) -> tuple[str, Table] | None:
     """Which part is the largest, and a row per cell: one real run, the median by free memory, at its peak. None where
     no record says where memory went: a run beside an idle GPU used none of its."""
     known = [
         (run, memory_parts(run.record))
-        for run in campaign.runs
-        if publication.state(run.run_id) == "counted"
+        for run in whole.data.runs
+        if whole.site.state(run.run_id) == "counted"
     ]
     by_cell = grouped(known, lambda item: item[0].record.cell)
     body, every = [], []
-    for cell in cell_keys(campaign):
+    for cell, label in whole.cells_here.items():
         mine = [item for item in by_cell.get(cell, ()) if item[1]]
         if mine:
             mine.sort(key=lambda item: item[1].get("free", 0.0))
             run, parts = mine[len(mine) // 2]
-            label = cell_label(publication.names, campaign, cell)
             body.append((label, Entry(run.run_id, run_address(run)), parts))
             every.append(parts)
     shown = [name for name in PARTS if any(parts.get(name, 0) > 0 for parts in every)]
     if not {*shown} - {"free"}:
         return None
     rows: list[Sequence[Value]] = [
-        [label, run, *_sizes(parts, shown)] for label, run, parts in body
+        [label, run, *(_size(parts.get(name, 0.0)) for name in shown)]
+        for label, run, parts in body
     ]
     heads = [f"{name[0].upper()}{name[1:]} (GiB)" for name in shown]
     return _largest(every), Table(("Cell", "Run", *heads), rows)
 
 
-def _sizes(parts: Parts, shown: list[str]) -> list[str]:
-    sizes = [parts.get(name, 0.0) for name in shown]
-    return [f"{size:.2f}" if size > 0 else "unknown" for size in sizes]
+def _size(size: float) -> str:
+    return f"{size:.2f}" if size > 0 else "unknown"
 
 
 def memory_parts(record: Record) -> Parts:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import metric_of
-from sparkpub.record.text import listed, rounded
+from sparkpub.record.text import listed
 from sparkpub.review import recipe
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
@@ -24,7 +24,7 @@ from sparkpub.site.pages.measure_page import identity
 from sparkpub.site.publication import Publication
 
 MakeCurves = Callable[[ModelName, Sequence[Speed], Mapping[Setup, str]], Figure | None]
-ACCURACY = ("accuracy", "exact_match")
+ACCURACY = ("accuracy", "exact_match", "pass_at")
 """How the metrics begin that say how right a model's answers are."""
 MORE = ("draft_acceptance", "acceptance_length", "request_goodput", "model_load")
 """How the metrics begin that explain a recipe's figures beside its loads."""
@@ -129,7 +129,9 @@ def context(
             for name, speeds in zip(names.values(), model.setups.values(), strict=True)
         ],
         "compared": identity(min(compared, key=_by_load)) if compared else "",
-        "accuracy": list(_accuracy(publication, model)),
+        "accuracy": [
+            found[1:] for found in accuracy(publication) if found[0] == model.name
+        ],
         "fits": [
             (fit, memory.of_machine(publication, fit.speed.machine))
             for fit in memory.fits(model.speeds)
@@ -172,9 +174,6 @@ _UNITS = {"ms": "s to the first token", "req/s": "requests/s"}
 def reached(board: Board, row: RankedModel) -> tuple[str, str]:
     """The best figure of a model on a board, and its unit. A rate that is no limit is said to be none."""
     unit = _UNITS.get(board.metric.unit, "tok/s")
-    capacity = row.best.capacity
-    if capacity is not None and capacity.at_least:
-        return rounded(capacity.rate, 2), f"{unit} or more"
     return entry_text(row.best, board.metric), unit
 
 
@@ -217,14 +216,12 @@ def _by_load(speed: Speed) -> tuple[float, ...]:
 # -- accuracy ---------------------------------------------------------------------------------------------
 
 
-def _accuracy(
-    publication: Publication, model: ModelPage
-) -> Iterator[tuple[TableRow, Metric]]:
-    """How right the model's answers were, in campaigns that asked."""
+def accuracy(publication: Publication) -> Iterator[tuple[ModelName, TableRow, Metric]]:
+    """How right the answers of models were, in campaigns that asked."""
     for row in publication.results.cell_rows:
         if not row.metric.startswith(ACCURACY):
             continue
         record = publication.review.campaigns[row.campaign].counted[row.cell][0].record
-        if publication.names.entity(record) == model.name:
-            known = METRICS.get(row.metric)
-            yield row, known or metric_of(row.metric, record.metrics[row.metric])
+        known = METRICS.get(row.metric)
+        metric = known or metric_of(row.metric, record.metrics[row.metric])
+        yield publication.names.entity(record), row, metric

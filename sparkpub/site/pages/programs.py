@@ -65,7 +65,7 @@ def explorer(
     titles = {one.name: one.info.title for one in publication.campaigns}
     fields = {axis: _values(rows, axis, titles) for axis in FIELDS}
     # What is special about one of several environments has no room in a legend of all campaigns.
-    called = {name: parts_of(name)[0] for name in fields["environment"]}
+    called = {row["environment"]: parts_of(row["environment"])[0] for row in rows}
     figure = explore.figure(rows, across, up, called)
     described = ("name", "label", "unit", "decimals")
     return {

@@ -80,10 +80,16 @@ _BETTER = {
 
 def metrics(known: Mapping[str, Metric]) -> str:
     """The definition of every metric under an anchor of its name; those of campaigns alone come last."""
-    lines = []
+    lines, said = [], ""
     for metric in known.values():
-        line = f"- **{plain(metric.label)}**{{ #{slug(metric.name)} }} "
-        line += f"`{metric.name}` ({metric.unit}{_BETTER[metric.direction]}): {plain(metric.definition)}"
+        line = f"- **{plain(metric.label)}**{{ #{slug(metric.name)} }} `{metric.name}` "
+        # Of a family what all have in common is said with the first.
+        family, _, own = metric.definition.rpartition("; ")
+        if family and family == said:
+            line += plain(own)
+        else:
+            line += f"({metric.unit}{_BETTER[metric.direction]}): {plain(metric.definition)}"
+        said = family
         if metric.derived_from:
             names = ", ".join(f"`{name}`" for name in metric.derived_from)
             line += f" Derived from {names}."
@@ -126,11 +132,10 @@ def _checks() -> str:
     return "\n\n".join(parts)
 
 
-def folded(summary: str, behind: str, *, is_open: bool = False) -> str:
+def folded(summary: str, behind: str) -> str:
     """Markdown of a line that opens."""
-    state = " open" if is_open else ""
     return (
-        f'<details class="sp-plain" markdown="1"{state}>\n'
+        '<details class="sp-plain" markdown="1">\n'
         f"<summary>{html.escape(summary)}</summary>\n\n{behind}\n\n</details>"
     )
 
@@ -317,7 +322,7 @@ _OPEN = "What has nobody tested yet?"
 
 
 def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) -> str:
-    """Claims by the question that they answer, the first one open, a line each: what it says, and the verdict; behind
+    """Claims by the question that they answer, a line each: what it says, and the verdict; behind
     it the figures, and where it was published. `links` leads to each campaign, in Markdown."""
     by_question = grouped(verdicts, _question)
     parts: list[str] = []
@@ -329,8 +334,7 @@ def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) 
         counts = [f"{n} {_TOLD.get(word, word)}" for word, n in words.most_common()]
         tally = f"{counted(len(mine), 'claim')}: {listed(counts)}"
         entries = "\n\n".join(_entry(verdict, names, links) for verdict in mine)
-        is_first = not parts
-        parts += [f"## {question}", folded(tally, entries, is_open=is_first)]
+        parts += [f"## {question}", folded(tally, entries)]
     return "\n\n".join(parts) or "No claim yet."
 
 

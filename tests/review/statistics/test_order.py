@@ -1,21 +1,30 @@
 """The order as it was really run, and what errors rest on. A failure here lets a drift pass for a difference."""
 
+from collections.abc import Iterable
+
+import pandas as pd
 import pytest
 
 from sparkpub.review.statistics.order import (
     DeclaredOrder,
-    Timeline,
     complete_rounds,
     order_as_run,
     units,
 )
 
 
-def timed(times: list[float], rounds: list[object] | None = None) -> Timeline:
-    return Timeline(times, rounds or (), [""] * len(times))
+def timed(
+    times: list[float],
+    rounds: Iterable[object] = (),
+    servers: Iterable[str] = (),
+    declared: DeclaredOrder = "interleaved",
+) -> pd.DataFrame:
+    known = {"round": [*rounds] or times, "server": [*servers] or [""] * len(times)}
+    side = pd.DataFrame(known, dtype=object)
+    return side.assign(time=times, order=declared)
 
 
-def turns(one: str, other: str) -> tuple[Timeline, Timeline]:
+def turns(one: str, other: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rounds whose order is reversed in every second one, with a letter for the server of each run."""
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(len(one)):
@@ -23,7 +32,7 @@ def turns(one: str, other: str) -> tuple[Timeline, Timeline]:
         times[first].append(2.0 * number)
         times[1 - first].append(2.0 * number + 1)
     first, second = (
-        Timeline(when, range(len(names)), [name.strip("-") for name in names])
+        timed(when, range(len(names)), [name.strip("-") for name in names])
         for names, when in zip((one, other), times, strict=True)
     )
     return first, second
@@ -55,7 +64,8 @@ def turns(one: str, other: str) -> tuple[Timeline, Timeline]:
 def test_the_order_as_run(
     declared: DeclaredOrder, one: list[float], other: list[float], found: str
 ) -> None:
-    assert order_as_run(declared, timed(one), timed(other)) == found
+    sides = (timed(times, declared=declared) for times in (one, other))
+    assert order_as_run(*sides) == found
 
 
 @pytest.mark.parametrize(
@@ -74,7 +84,7 @@ def test_the_order_as_run(
     ],
 )  # fmt: skip
 def test_rounds_are_complete_where_both_sides_ran_once_and_nothing_came_between(
-    one: Timeline, other: Timeline, found: list[tuple[int, int]]
+    one: pd.DataFrame, other: pd.DataFrame, found: list[tuple[int, int]]
 ) -> None:
     assert complete_rounds(one, other) == found
 

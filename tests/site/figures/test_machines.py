@@ -34,9 +34,8 @@ def a_library(options: SiteOptions, *campaigns: CampaignData) -> Library:
 
 def is_asked(library: Library, campaign: CampaignData) -> bool:
     """Whether the page of a campaign asks whether it holds on other machines."""
-    publication = library.publication
-    question = campaign_page.asked(publication, campaign)
-    sections = campaign_page.answering(publication, library, campaign, question)
+    whole = library.campaign(campaign.name)
+    sections = campaign_page.answering(whole, library, campaign_page.asked(whole))
     return any("other machines" in section.title for section in sections)
 
 

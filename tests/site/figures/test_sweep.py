@@ -54,6 +54,12 @@ BENT = {1: 100, 2: 200, 4: 400, 8: 440}
             | throughput({1: 10, 2: 12}, "o"),
             "grows with concurrency on 2 of 3 lines, up to 12.0 tok/s (o).",
         ),
+        (  # a small model is the fastest, and leads nothing beside a large one
+            throughput({1: 90, 2: 99}, "a-0.8b")
+            | throughput({1: 10, 2: 11}, "a-30b")
+            | throughput({1: 10, 2: 12}, "a-20b"),
+            "grows with concurrency on 3 of 3 lines, up to 12.0 tok/s from 20B up (20B).",
+        ),
     ],
 )
 def test_the_sentence_names_the_shape_and_the_knee(
@@ -154,9 +160,9 @@ LINE = throughput({1: 100, 2: 200, 4: 300})
 def test_the_kind_of_a_campaign_is_what_it_has(
     runs: Runs, asked: list[str], options: SiteOptions
 ) -> None:
-    publication = a_library(runs, options).publication
-    (campaign,) = publication.campaigns
-    found = campaign_page.asked(publication, campaign)._asdict()
+    library = a_library(runs, options)
+    (campaign,) = library.publication.campaigns
+    found = campaign_page.asked(library.campaign(campaign.name))._asdict()
     assert [name for name, is_asked in found.items() if is_asked] == asked
 
 
@@ -167,7 +173,8 @@ def test_two_environments_are_a_comparison_and_come_first(
     publication = publish(load_folder(data), options)
     library = Library(publication)
     (campaign,) = publication.campaigns
-    assert campaign_page.asked(publication, campaign) == (True, False, False)
+    asked = campaign_page.asked(library.campaign(campaign.name))
+    assert asked == (True, False, False)
     context = campaign_page.context(publication, library, campaign)
     shown = [
         key

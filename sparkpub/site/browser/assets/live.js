@@ -51,19 +51,11 @@ export async function start(element, link, pass) {
 
 // ---- Hover, touch and arrow keys: one tooltip, and one real link that lies over the mark ---------------------------
 
-/** Tooltip as a list of names and values; text only. */
-export function describe(value, box = document.createElement('div')) {
-  box.className = 'sp-tip';
-  const pairs = value && typeof value === 'object' ? Object.entries(value) : [['', value]];
-  box.replaceChildren(
-    ...pairs.map(([name, text]) => make('div', {}, make('span', {textContent: name}), make('b', {textContent: text}))),
-  );
-  return box;
-}
+/** What a tooltip tells, as names and values. */
+const told = (tip) => (typeof tip === 'object' ? Object.entries(tip) : [['', tip]]);
 
 function tips(made, element, link) {
-  const box = describe('');
-  box.setAttribute('aria-hidden', 'true');
+  const box = make('div', {className: 'sp-tip', ariaHidden: 'true'});
   const hide = () => {
     box.remove();
     if (document.activeElement !== link) link.classList.remove('sp-on');
@@ -71,7 +63,7 @@ function tips(made, element, link) {
   const show = (item) => {
     const mark = item._svg?.getBoundingClientRect();
     if (!mark) return;
-    describe(item.tooltip, box);
+    box.replaceChildren(...told(item.tooltip).map(([name, text]) => make('div', {}, make('span', {}, name), make('b', {}, text))));
     document.body.append(box);
     const x = Math.min(mark.right + 12, innerWidth - box.offsetWidth - 8);
     const y = mark.top - box.offsetHeight - 8;
@@ -119,7 +111,6 @@ function keys(made, link, show) {
     const item = items[at < 0 && step < 0 ? items.length - 1 : next];
     current = item.datum;
     show(item);
-    const said = typeof item.tooltip === 'object' ? Object.entries(item.tooltip).map((pair) => pair.join(' ')) : [item.tooltip];
-    link.setAttribute('aria-label', said.join(', '));
+    link.setAttribute('aria-label', told(item.tooltip).map((pair) => pair.join(' ').trim()).join(', '));
   });
 }

@@ -23,7 +23,8 @@ const points = ({x, value, ...line}) => (Array.isArray(x) ? x.map((at, i) => ({.
 
 /** JSON by address, fetched once; `#member` picks a list of rows in the document. */
 export function json(address) {
-  const [url, member] = address.split('#');
+  // Whole, since two programs of a page may name one file from different places.
+  const [url, member] = new URL(address, location).href.split('#');
   if (!fetched.has(url)) {
     const answer = fetch(url).then((found) => (found.ok ? found.json() : Promise.reject(new Error(url))));
     fetched.set(url, answer);
