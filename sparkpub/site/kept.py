@@ -37,6 +37,8 @@ def judged_once(dataset: Dataset, name: str, cache: Cache) -> Judged:
         for entry in everything(campaign.folder)
         if entry.is_file(follow_symlinks=False)
     ]
+    if not files:  # nothing would tell two campaigns apart
+        return judged(dataset, name)
     # Git ignores what was gathered: a commit of the hub says nothing of it.
     owner = campaign.owner
     commit = head(campaign.folder) if owner is None else owner.model_dump()
