@@ -7,7 +7,7 @@ larger models were measured, no model below `LARGE` does.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from urllib.parse import urlencode
 
 from sparkpub.record.metrics import METRICS, Metric
@@ -311,6 +311,9 @@ def _formats(publication: Publication, board: Board | None) -> Card:
     text = " ".join(_right(asked)) or "Quality was not measured."
     if ratios:
         text = f"Times as fast as 16 bits, where only the weights differ: {'; '.join(ratios)}. {text}"
+    bests = [[entries[0] for entries in row.entries.values()] for row in shown]
+    if not all(_differ_in_weights(*pair) for best in bests for pair in pairwise(best)):
+        text = f"The best of each: engine or settings differ, too. {text}"
     scope = f"{board.machine}, one user, {lengths_name(board.load)}"
     href = f"{ADDRESS}#{board_anchor(board)}"
     return Card(question, text, href, "All formats", scope, table=table)
