@@ -30,7 +30,7 @@ from sparkpub.review.statistics.estimate import (
     two_means,
     verdict_of,
 )
-from sparkpub.review.statistics.order import Timeline, by_unit, units
+from sparkpub.review.statistics.order import Side, by_unit, units
 
 Floats = NDArray[np.float64]
 
@@ -78,11 +78,11 @@ class Servers:
         side: list[int] = each[self._turns == candidate].tolist()
         return side
 
-    def timeline(self, *, candidate: bool) -> Timeline:
+    def side(self, *, candidate: bool) -> Side:
         """A side as the procedure sees it."""
         moments = np.flatnonzero(self._turns == candidate).astype(float)
         servers = list(map(str, self.of(candidate=candidate)))
-        return Timeline(moments.tolist(), range(self.rounds), servers)
+        return {"time": moments, "round": range(self.rounds), "server": servers}
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _means(
     """The difference of the means of every machine, with errors from the servers where records tell of them."""
     resolution = 10.0**-DECIMALS
     if servers is not None and servers.recorded:
-        one, other = (servers.timeline(candidate=side) for side in (False, True))
+        one, other = (servers.side(candidate=side) for side in (False, True))
         of_one, of_other = units(one, other, "interleaved")
         baseline, candidate = by_unit(baseline, of_one), by_unit(candidate, of_other)
     return two_means(baseline, candidate, resolution, paired=True)

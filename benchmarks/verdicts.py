@@ -36,7 +36,7 @@ from sparkpub.review.statistics.estimate import (
 from sparkpub.review.statistics.order import (
     DeclaredOrder,
     OrderAsRun,
-    Timeline,
+    Side,
     by_unit,
     order_as_run,
     units,
@@ -284,12 +284,9 @@ def orders_as_run(case: Case) -> list[OrderAsRun]:
         case.times_candidate[:drawn].tolist(),
         strict=True,
     )
+    about: Side = {"order": [case.order], "round": ()}
     found = [
-        order_as_run(
-            case.order,
-            Timeline(one),
-            Timeline(other),
-        )
+        order_as_run({"time": one, **about}, {"time": other, **about})
         for one, other in both
     ]
     return found if drawn > 1 else found * len(case.baseline)
@@ -314,13 +311,18 @@ def _judge_by_server(case: Case, campaigns: slice) -> Words:
     """The verdict on campaigns whose runs share servers, all of them in the order of the first."""
     a, b = case.baseline[campaigns], case.candidate[campaigns]
     one, other = (
-        Timeline(times[0].tolist(), range(case.n), list(map(str, servers[0])))
+        {
+            "order": [case.order],
+            "time": times[0],
+            "round": range(case.n),
+            "server": list(map(str, servers[0])),
+        }
         for times, servers in (
             (case.times_baseline[campaigns], case.servers_baseline[campaigns]),
             (case.times_candidate[campaigns], case.servers_candidate[campaigns]),
         )
     )
-    order = order_as_run(case.order, one, other)
+    order = order_as_run(one, other)
     sides = units(one, other, order)
     means = two_means(
         by_unit(a, sides[0]),

@@ -109,7 +109,7 @@ def test_a_button_can_be_read(site: Host) -> None:
 def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
     visit = site.open("campaigns/phase1/")
     visit.page.evaluate(
-        "document.querySelectorAll('.sp-fold').forEach(fold => fold.open = true)"
+        "document.querySelectorAll('details').forEach(fold => fold.open = true)"
     )
     charts = visit.page.locator(".sp-chart[data-sp-chart]")
     assert charts.count() > 1
@@ -455,6 +455,7 @@ def test_a_run_is_whole_without_scripting(site: Host) -> None:
     assert page.locator("h1").count() == 1
     assert page.locator("#metrics + .sp-scroll tbody tr").count() > 0
     assert page.locator("#evidence + .sp-scroll a").count() > 0
+    page.click("#log")
     assert "\n260 " in page.locator(".sp-log").inner_text()
 
 
@@ -480,6 +481,7 @@ def test_a_run_is_drawn_from_its_data(site: Host) -> None:
     assert (before["width"], before["height"]) == pytest.approx(
         (after["width"], after["height"]), abs=1
     )
+    page.click("#log")
     log = page.locator(".sp-log").inner_text()
     assert "\n260 " in log
     assert "\n1 " not in log
