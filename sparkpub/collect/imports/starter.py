@@ -142,9 +142,10 @@ def _pattern(sources: Sequence[str]) -> str:
 
 
 def _parted(sources: Sequence[str]) -> str | None:
-    """The pattern of files whose names have parts, the first one a model; None for others."""
+    """The pattern of files whose names have parts, the first one a model, by the sizes of most; None for others."""
     parts = [Path(source).name.split(_BETWEEN) for source in sources]
-    if not all(len(part) > 1 and _SIZED.search(part[0]) for part in parts):
+    sized = sum(_SIZED.search(part[0]) is not None for part in parts)
+    if 2 * sized <= len(parts) or not all(len(part) > 1 for part in parts):
         return None
     is_longer = all(len(part) > 2 for part in parts)
     names = ["{model}", "{variant}", *["{rest}"] * is_longer]

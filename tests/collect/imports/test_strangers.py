@@ -12,6 +12,7 @@ import pytest
 
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import About, Given
+from sparkpub.collect.imports.starter import builds
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Record
 from sparkpub.review.checks import review
@@ -154,6 +155,17 @@ def test_rows_that_say_that_nobody_measured_them_are_left_out(tmp_path: Path) ->
     ]
     found = [(run.environment, run.status) for run in records_in(tmp_path)]
     assert found == [("vllm", "ok"), ("vllm", "failed")]
+
+
+def test_one_model_without_a_size_does_not_hide_the_pattern_of_file_names() -> None:
+    """GLM-4.7-Flash beside gemma-4-31b: 269 logs of five toolboxes became repetitions, up to ten times apart."""
+    names = [
+        "gemma-4-31b__rocm.log",
+        "gemma-4-31b__radv.log",
+        "GLM-4.7-Flash__radv.log",
+    ]
+    assert builds(names) == "{model}__{variant}.log"
+    assert builds(["speed__a.log", "speed__b.log"]) is None
 
 
 def test_builds_of_a_tool_are_told_apart_by_backend_and_by_the_names_of_files(
