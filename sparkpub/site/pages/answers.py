@@ -141,7 +141,9 @@ def _together(board: Board | None) -> Card:
     each = [entry.speed.per_user or entry.value / users for entry in leading]
     text = f"Each user gets {_range(each)} tokens a second."
     question = f"And for {flow_name(board.load)} together?"
-    return _ranking(board, question, text, f"All {counted(len(board.rows), 'model')}")
+    models = len(board.rows)
+    link = f"All {models} models" if models > 1 else "The leaderboard"
+    return _ranking(board, question, text, link)
 
 
 def _ranking(board: Board, question: str, text: str, link: str) -> Card:
@@ -497,9 +499,10 @@ def _engines(board: Board | None) -> Card:
 
 def _several(boards: Sequence[Board], home: str) -> Card:
     """What one user gets of several such machines that serve a model together."""
-    question = f"Two or more {home}s?"
+    single = home.rpartition("× ")[2]
+    question = f"Two or more {single}s?"
     for board in boards:
-        if board.machine.endswith(f"× {home}") and board.use.key in ("one", "some"):
+        if board.machine.endswith(f"× {single}") and board.use.key in ("one", "some"):
             text = f"{lengths_name(board.load)}; {flow_name(board.load)}."
             return _ranking(board, question, text, "All models on several")
     how = "Serve one model across both, and measure the first:"
