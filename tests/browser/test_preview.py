@@ -66,8 +66,9 @@ class Preview:
         self.page.goto(self.address + uri, timeout=RELOAD_LIMIT * 1000)
 
     def wait_for(self, text: str) -> None:
-        """Until the open page says this."""
-        self.page.get_by_text(text).first.wait_for(timeout=RELOAD_LIMIT * 1000)
+        """Until the open page says this, perhaps behind a line."""
+        found = self.page.get_by_text(text).first
+        found.wait_for(timeout=RELOAD_LIMIT * 1000, state="attached")
 
 
 @pytest.fixture(scope="module")
