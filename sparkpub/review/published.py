@@ -65,7 +65,7 @@ def _line(mine: Speed, theirs: Speed) -> str:
     for name, word in _PARTS.items():
         if getattr(mine.setup, name) != getattr(theirs.setup, name):
             said = getattr(theirs.setup, name) or "not stated"
-            unlike.append(f"another {word}: {said}")
+            unlike.append(f"other {word}: {said}")
     what = f"the same model, format and load ({theirs.setup.machine_in_short})"
     if unlike:
         what = f"the nearest figure of the same model ({', '.join(unlike)})"
