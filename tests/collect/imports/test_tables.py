@@ -563,6 +563,11 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
             {"latency_change_percent": -20, "e2e_latency_s": 2.0},
             {'  request_latency_mean_ms: {at: "e2e_latency_s", unit: s}'},
         ),
+        # The most that was drawn is no mean, wherever the word stands.
+        (
+            {"max_power_w": 120, "avg_power_w": 60},
+            {'  gpu_power_mean_watt: "avg_power_w"'},
+        ),
         # But for a unit that stands beside it, as in aiperf's profile_export.jsonl.
         (
             {"metrics": {"time_to_first_token": {"value": 5.2, "unit": "ms"}}},
