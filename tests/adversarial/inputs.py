@@ -1,5 +1,6 @@
 """Inputs of every kind that commands read from outside: good ones, and what reads them."""
 
+import gzip
 import hashlib
 import json
 import shutil
@@ -59,7 +60,14 @@ class Kind:
 def _files(folder: Path, *patterns: str, most: int = 12) -> dict[str, bytes]:
     found = sorted({path for pattern in patterns for path in folder.rglob(pattern)})
     chosen = [path for path in found if path.is_file()][:: max(1, len(found) // most)]
-    return {path.name: path.read_bytes()[:LONGEST] for path in chosen}
+    return {path.name.removesuffix(".gz"): _content(path) for path in chosen}
+
+
+def _content(path: Path) -> bytes:
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        content = gzip.decompress(content)
+    return content[:LONGEST]
 
 
 def _matrix(_: str, content: bytes, folder: Path) -> None:
@@ -220,7 +228,7 @@ def kinds() -> dict[str, Kind]:
     }
 
 
-REPORTS = ("*.json", "*.jsonl", "*.csv", "*.md", "*.log")
+REPORTS = ("*.json", "*.jsonl", "*.csv", "*.md", "*.log", "*.gz")
 
 
 def _records() -> dict[str, bytes]:

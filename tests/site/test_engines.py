@@ -1,9 +1,10 @@
 """The two adapters: MkDocs with the plugin, and the same tree on disk for an engine without it."""
 
-import html
 import logging
 import re
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mkdocs.commands.build import build as build_docs
@@ -46,13 +47,28 @@ def config_file(folder: Path, docs: str, *, plugin: bool) -> Path:
     return path
 
 
-def articles(site: Path) -> dict[str, str]:
+class Parts(HTMLParser):
+    """Tags with their attributes and texts, in order: Markdown within HTML writes both in a way of its own."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[Any] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = {name: name if value is None else value for name, value in attrs}
+        self.found.append((tag, told))
+
+    def handle_data(self, data: str) -> None:
+        self.found += data.split()
+
+
+def articles(site: Path) -> dict[str, list[Any]]:
     found = {}
     for path in sorted(site.rglob("*.html")):
         article = ARTICLE.search(path.read_text(encoding="utf-8"))
         if article:
-            text = html.unescape(re.sub(r"\s+", " ", article[1]))
-            found[path.relative_to(site).as_posix()] = re.sub(r">\s+<", "><", text)
+            found[path.relative_to(site).as_posix()] = Parts(article[1]).found
     return found
 
 
