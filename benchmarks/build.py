@@ -70,6 +70,14 @@ def one_campaign(folder: Path, runs: int = 60) -> Path:
         (project / "site_src" / page).unlink()
     for post in (project / "site_src/blog/posts").glob("*.md"):
         post.unlink()
+    shutil.rmtree(project / "site_src" / "sessions")
+    config = project / "mkdocs.yml"
+    kept_lines = (
+        line
+        for line in config.read_text().splitlines(keepends=True)
+        if "analysis.md" not in line
+    )
+    config.write_text("".join(kept_lines))
     return project
 
 
