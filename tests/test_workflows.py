@@ -312,7 +312,8 @@ def test_newer_commits_of_owners_are_proposed_with_what_they_change(
     path = ROOT / ".github/workflows/arena.yml"
     move, propose = "Move the lines, and say what changes", "Propose them"
     done = run_steps(workspace, move, path=path)[move]
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
+    assert f"error: gone at {'a' * 12}: " in done.stderr
     text = (base / "proposal/text.md").read_text()
     gone, other = text.split("# other at ")
     assert "Not gathered" in gone

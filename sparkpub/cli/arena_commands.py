@@ -10,11 +10,11 @@ import click
 
 from sparkpub.cli.group import cli
 from sparkpub.cli.options import FOLDER, JSON, PATH, on_folder
-from sparkpub.cli.printing import finish, next_step, print_as
+from sparkpub.cli.printing import coloured, finish, next_step, print_as
 from sparkpub.record.settings import GATHERED
 
 if TYPE_CHECKING:
-    from sparkpub.collect.gather import Hub
+    from sparkpub.collect.gather import Gathered
 
 
 @cli.command()
@@ -40,22 +40,29 @@ def gather(
     """
     from sparkpub.collect import gather as gathering
 
+    if newest and (as_json or known):
+        raise click.UsageError("--newest goes with neither --json nor --known")
     hub = gathering.Hub(partial(click.echo, err=True), _verify)
     found = list(gathering.gather(arena, out, hub, known))
     if newest:
-        for line in _moved(arena, out, hub):
-            click.echo(line)
-        return
-    print_as(
-        as_json,
-        lambda: [vars(each) for each in found],
-        lambda: [
-            f"{'error: ' if each.failed else ''}{each.owner} at {each.commit[:12]}: {each.text}"
-            for each in found
-        ],
-    )
+        failed = [each for each in found if each.failed]
+        for line in map(_told, failed):
+            click.echo(coloured(line), err=True)
+        with TemporaryDirectory() as fresh:
+            for each in gathering.newer(arena, Path(fresh), hub):
+                failed += [each] * each.failed
+                for line in _changes(each, out, Path(fresh)):
+                    click.echo(line)
+        finish(failed=bool(failed))
+    print_as(as_json, lambda: [vars(each) for each in found], lambda: map(_told, found))
     next_step("sparkpub serve")
     finish(failed=any(each.failed for each in found))
+
+
+def _told(found: "Gathered") -> str:
+    """What became of a line of the file, as a line."""
+    begin = "error: " if found.failed else ""
+    return f"{begin}{found.owner} at {found.commit[:12]}: {found.text}"
 
 
 def _verify(data: Path) -> None:
@@ -66,21 +73,18 @@ def _verify(data: Path) -> None:
     load(data)
 
 
-def _moved(arena: Path, out: Path, hub: "Hub") -> Iterator[str]:
-    """Move the lines of a file to newer commits: what each changes, of a line that cannot be moved the reason."""
-    from sparkpub.collect.gather import newer
+def _changes(found: "Gathered", out: Path, fresh: Path) -> Iterator[str]:
+    """What an owner's newer commit, gathered below `fresh`, changes; of a line that cannot be moved the reason."""
     from sparkpub.review.changes import as_markdown, changes, escaped
 
-    with TemporaryDirectory() as fresh, TemporaryDirectory() as nothing:
-        for found in newer(arena, Path(fresh), hub):
-            yield f"# {found.owner} at {found.commit[:12]}"
-            yield ""
-            if found.failed:
-                yield f"Not gathered: {escaped(found.text)}"
-                continue
-            before = out / found.owner
-            known = before if before.is_dir() else Path(nothing)
-            yield from as_markdown(changes(known, Path(fresh, found.owner)))
+    yield from (f"# {found.owner} at {found.commit[:12]}", "")
+    if found.failed:
+        yield f"Not gathered: {escaped(found.text)}"
+        return
+    before = out / found.owner
+    with TemporaryDirectory() as nothing:
+        known = before if before.is_dir() else Path(nothing)
+        yield from as_markdown(changes(known, fresh / found.owner))
 
 
 @cli.command()

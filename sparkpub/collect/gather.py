@@ -17,9 +17,11 @@ from pathlib import Path, PurePosixPath
 from resource import RLIMIT_FSIZE, setrlimit
 from tempfile import TemporaryDirectory
 
+import yaml
+
 from sparkpub.collect.imports import about, import_results
 from sparkpub.collect.imports.given import Given
-from sparkpub.record import repository
+from sparkpub.record import documents, repository
 from sparkpub.record.errors import SparkpubError, UsageError, said_by_system
 from sparkpub.record.owner import OWNER_FILE, ArenaLine, Owner, gathered, of, read
 from sparkpub.record.package import requirement
@@ -77,7 +79,7 @@ def gather(
 def newer(path: Path, out: Path, hub: Hub) -> Iterator[Gathered]:
     """Every owner whose repository has another newest commit than the line says, gathered at that into a data folder
     below `out`: from then on the line in the file names it. A line that fails stays as it is."""
-    for line in read(path):
+    for index, line in enumerate(read(path)):
         try:
             commit = _newest(line)
         except GitError as error:
@@ -88,8 +90,19 @@ def newer(path: Path, out: Path, hub: Hub) -> Iterator[Gathered]:
         moved = line.model_copy(update={"commit": commit})
         found = _tried(moved, path.parent, out / line.id, hub)
         if not found.failed:
-            write_atomic(path, path.read_text().replace(line.commit, commit))
+            _move(path, index, line.commit, commit)
         yield found
+
+
+def _move(path: Path, index: int, old: str, new: str) -> None:
+    """Write the new commit into one line of a file, and nothing else: a fork's line may name the same commit."""
+    text = path.read_text()
+    lines = yaml.compose(text, Loader=documents.LOADER)
+    assert isinstance(lines, yaml.SequenceNode)  # it was read as one
+    node = lines.value[index]
+    begin, end = node.start_mark.index, node.end_mark.index
+    moved = text[begin:end].replace(old, new)
+    write_atomic(path, text[:begin] + moved + text[end:])
 
 
 def _tried(line: ArenaLine, beside: Path, place: Path, hub: Hub) -> Gathered:

@@ -162,6 +162,30 @@ def test_lines_that_are_known_are_passed_over_and_keep_their_folder(
     assert [path.name for path in owner.gathered(hub / "gathered")] == ["one"]
 
 
+def test_only_the_line_of_a_repository_that_moved_is_moved(
+    tmp_path: Path, theirs: Path
+) -> None:
+    """A fork at the same commit has no newer one, and a line that fails stays, too."""
+    hub, old = tmp_path / "hub", committed(theirs)
+    shutil.copytree(theirs, tmp_path / "fork")
+    (theirs / "more").write_text("more")
+    new = committed(theirs)
+    lines = [
+        line("one", theirs, old),
+        line("two", tmp_path / "fork", old),
+        line("three", theirs, old, ", campaigns: [nowhere]"),
+    ]
+    gathered(hub, *lines)
+    arena, out = hub / "arena.yaml", hub / "gathered"
+    before = arena.read_text().splitlines()
+    newest = ["gather", str(arena), "--out", str(out), "--newest"]
+    assert CliRunner().invoke(cli, [*newest, "--json"]).exit_code == 2
+    assert arena.read_text().splitlines() == before
+    assert CliRunner().invoke(cli, newest).exit_code == 1
+    moved = [before[0].replace(old, new), *before[1:]]
+    assert arena.read_text().splitlines() == moved
+
+
 def test_results_are_imported_as_their_line_says(tmp_path: Path) -> None:
     theirs, hub = tmp_path / "theirs", tmp_path / "hub"
     shutil.copytree(IMPORTS / "llama-bench", theirs / "results")
@@ -173,6 +197,9 @@ def test_results_are_imported_as_their_line_says(tmp_path: Path) -> None:
     assert campaign.name == "one.results"
     assert campaign.info.licence == "MIT"
     assert all(record.evidence == () for record in campaign.records)
+    # Of files that are not kept no evidence can be asked for.
+    found = review(load(hub / "gathered" / "one"))
+    assert not [each for each in found.findings if each.check == "missing-report"]
 
 
 def test_a_folder_that_was_not_gathered_is_never_touched(

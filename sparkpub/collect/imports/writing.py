@@ -248,7 +248,7 @@ class _Writer:
             "requested": requested,
             "observed": draft.observed,
             **draft.measured,
-            "metrics": _explained(draft.measured["metrics"], given.about.unavailable),
+            "metrics": self._metrics(draft),
             "events": [
                 Event(at_seconds=None, kind="note", text=text)
                 for text in _notes(draft, files)
@@ -260,6 +260,14 @@ class _Writer:
         }
         document = without_private(to_jsonable_python(fields), self.redactor)
         return with_load(Record.model_validate(document, strict=False))
+
+    def _metrics(self, draft: Draft) -> dict[str, MetricValue]:
+        """Its figures; as published, where no file is kept that they could be held against."""
+        found = _explained(draft.measured["metrics"], self.given.about.unavailable)
+        if self.originals:
+            return found
+        published = {"source": "published"}
+        return {name: each.model_copy(update=published) for name, each in found.items()}
 
     def write(self, record: Record, files: Iterable[_File]) -> None:
         """The record, its files, and before the first one the file of the campaign. Raises ImportFormatError where the
