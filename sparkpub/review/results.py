@@ -100,30 +100,29 @@ class Results:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """A row per metric of each cell (model, environment, workload), described."""
-        return self._with_known("cells", cells.cells, cells.COLUMNS)
+        return self._by_campaign("cells", cells.cells, cells.COLUMNS)
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:
         """A row per metric of each cell that is compared with the baseline environment."""
-        found = self._with_known(
+        found = self._by_campaign(
             "comparisons", comparisons.comparisons, comparisons.COLUMNS
         )
         # Those within single machines stand behind all others.
         within = found["machine"].notna().to_numpy()
         return found.iloc[np.argsort(within, kind="stable")].reset_index(drop=True)
 
-    def _with_known(
+    def _by_campaign(
         self, name: str, make: Callable[..., pd.DataFrame], columns: Columns
     ) -> pd.DataFrame:
-        """A table made for the campaigns of which it is not known yet, and behind it what is."""
-        known: dict[str, pd.DataFrame] = {}
-        if self.include == "counted":
-            for campaign, each in self.campaigns.items():
-                if name in each.known:
-                    known[campaign] = each.known[name]
-        rest = {one: each for one, each in self.campaigns.items() if one not in known}
-        made = make(self.runs[~self.runs["campaign"].isin(known)], rest, self.include)
-        return table(columns, pd.concat([made, *known.values()], ignore_index=True))
+        """A table of one campaign after the other, each as it is known or made now."""
+        found = []
+        for campaign, each in self.campaigns.items():
+            known = each.known.get(name) if self.include == "counted" else None
+            if known is None:
+                known = make(each.table, {campaign: each}, self.include)
+            found.append(known)
+        return table(columns, pd.concat(found, ignore_index=True) if found else [])
 
     # -- what follows from them ------------------------------------------------------------------------------
 

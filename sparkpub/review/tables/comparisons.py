@@ -287,11 +287,16 @@ def timed(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def on_machine(side: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The runs of a side of a comparison on one machine."""
+    is_there = side["machine"].to_numpy() == name
+    return side if is_there.all() else side[is_there]
+
+
 def ran_in_blocks(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     """Whether the sides of a comparison ran in blocks of time on one of the machines that ran both."""
     return any(
-        order_as_run(*(side[side["machine"] == name] for side in (one, other)))
-        == "blocked"
+        order_as_run(*(on_machine(side, name) for side in (one, other))) == "blocked"
         for name in {*one["machine"]} & {*other["machine"]}
     )
 
@@ -352,7 +357,7 @@ def _over_and_within_machines(
             name for name in one["machine"].unique() if name in {*other["machine"]}
         ]
         for name in shared:
-            mine, theirs = (side[side["machine"] == name] for side in (one, other))
+            mine, theirs = (on_machine(side, name) for side in (one, other))
             found.append({"pair": pair, "machine": name} | difference(mine, theirs))
         if not shared:
             machines = len({*one["machine"], *other["machine"]})
