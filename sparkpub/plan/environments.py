@@ -176,9 +176,14 @@ def _device(text: str) -> str:
     return text
 
 
+_MOST_GPUS = 64
+"""Of one machine, in another owner's campaign, which may say any number."""
+
+
 def _named(gpus: Any) -> Any:
     """A number of GPUs, as campaigns of earlier versions have it: the engine gave the first ones."""
-    return tuple(map(str, range(gpus))) if type(gpus) is int else gpus
+    is_number = type(gpus) is int and 0 < gpus <= _MOST_GPUS
+    return tuple(map(str, range(gpus))) if is_number else gpus
 
 
 class DockerOptions(LaunchOptions):

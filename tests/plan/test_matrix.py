@@ -158,6 +158,10 @@ def test_an_option_that_was_withdrawn_is_data_in_a_campaign() -> None:
     assert matrix.environments["old"].gpu_indices == (0, 1)
     with pytest.raises(MatrixError, match=r"unknown key workloads\.w\.tf32"):
         matrices.parse(json.dumps(document), "m.yaml")
+    for number in (0, 10**5):
+        old["gpus"] = number
+        with pytest.raises(MatrixError, match=r"environments\.old\.docker\.gpus"):
+            matrices.from_document(document, "c")
 
 
 CELL = ("a", "native", "w")

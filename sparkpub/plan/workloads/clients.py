@@ -76,7 +76,7 @@ class LeftBehind:
         found = reading.json_object(self.files.get("report"))
         if not found:
             return {}
-        return {**found, "lines": forms.beside(self.files.get("requests", b""))}
+        return {"lines": forms.beside(self.files.get("requests", b"")), **found}
 
     @cached_property
     def server(self) -> dict[str, Any]:

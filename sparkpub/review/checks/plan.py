@@ -141,7 +141,8 @@ def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float]]:
         prompt += load.depth
     elif is_known:
         off = LENGTH_TOLERANCE, LENGTH_TOKENS
-    yield "input_tokens", prompt, *off
+    if load.dataset is None:  # later turns send what was said before as well
+        yield "input_tokens", prompt, *off
     # An answer may end early where the matrix does not forbid it.
     is_forced = is_known and asked.get("exact_output") is not False
     if is_exact:

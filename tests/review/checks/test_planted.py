@@ -65,6 +65,17 @@ def test_no_real_result_of_a_client_contradicts_itself(
     assert "mixed-machines" not in {finding.check for finding in findings}
 
 
+@pytest.mark.parametrize("result", ["aiperf/turns-c2", "guidellm/turns3-c2.json.gz"])
+def test_the_prompt_of_a_later_turn_is_longer_than_what_was_asked_for(
+    result: str, tmp_path: Path
+) -> None:
+    """Three turns send 64, 144 and 224 tokens, where 64 a turn were asked for, and each answer has 16."""
+    given = Given("c", environment="native", machine="h200")
+    import_results(IMPORTS / result, tmp_path, given)
+    found = review(load(tmp_path)).findings
+    assert "not-as-requested" not in {finding.check for finding in found}
+
+
 def test_a_tool_that_counts_more_tokens_than_it_asked_for_is_told(
     tmp_path: Path,
 ) -> None:
