@@ -19,8 +19,6 @@ from sparkpub.review.tables.comparisons import Compared, comparisons
 from sparkpub.review.tables.runs import of_all
 
 AXES = ("model", "environment", "workload")
-Sides = tuple[str, str]
-"""Two environments: candidate and baseline."""
 _ASKED_IN_A_ROW = 64
 """Choices that are kept: whoever asks for one figure of some runs asks for the others next."""
 
@@ -67,9 +65,9 @@ class Chosen:
             return known[whole.pop()]
         return {row.metric: row for row in rows(summary(self._valued, ["metric"]))}
 
-    def compared(self, metric: str, sides: Sides) -> Compared | None:
-        """What the campaign's table of comparisons says of one cell on these sides, where these are all of its runs
-        that count."""
+    def compared(self, metric: str, sides: tuple[str, str]) -> Compared | None:
+        """What the campaign's table of comparisons says of one cell with two environments, candidate and baseline,
+        where these are all of its runs that count."""
         axes = {(record.model, record.workload) for record in self.records}
         if len(axes) != 1:
             return None
