@@ -32,6 +32,8 @@ class ReviewedCampaign:
     out: Mapping[str, str] = field(default_factory=dict)
     known: dict[str, pd.DataFrame] = field(default_factory=dict)
     """Its tables of `runs`, `cells` and `comparisons` that were made already, of the runs that count."""
+    made_from: str = ""
+    """A digest of all that decided this; empty where nothing says it."""
 
     # -- what counts -----------------------------------------------------------------------------------------
 
