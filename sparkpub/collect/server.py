@@ -24,7 +24,7 @@ from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, NeverStartedError
-from sparkpub.record.record import Container, Moment, Record
+from sparkpub.record.record import Container, Record
 
 SERVER_START = "server_start_seconds"
 FOLDER = ".server"
@@ -72,8 +72,10 @@ class LiveServer:
         usable = self.problem is None and self.ended() is None
         return usable and same_place and job.server == self._command
 
-    def start(self, interruption: Interruption, say: Callable[[str], object]) -> None:
-        """Launch it and wait until it is ready, has ended, took too long, or nothing new may be started any more."""
+    def start(self, interruption: Interruption, progress: Progress) -> None:
+        """Launch it and wait until it is ready, has ended, took too long, or nothing new may be started any more; ask
+        one that is ready for an answer."""
+        label = f"{self._job.run.model}/{self._job.run.environment}"
         server, environment = self.declared, self._job.environment
         options = self._job.options
         shared = environment.shares_ports(options)
@@ -94,12 +96,21 @@ class LiveServer:
         running = self.process.running
         self.tree, self.container = ProcessTree(running.pid), running.facts()
         if running.address:
-            self.problem = self._why_not_ready(self.process, shared, interruption, say)
+            self.problem = self._why_not_ready(
+                self.process,
+                shared,
+                interruption,
+                lambda took: progress.live(label, "starting the server", took),
+            )
         else:
             self.problem = (
                 "the server's container has no network that this machine reaches: "
                 "leave network: out, or name another one"
             )
+        if self.start_seconds is not None:
+            ready = duration(self.start_seconds)
+            progress.line(f"{label}: server ready after {ready}")
+            self._ask()
 
     def _why_not_ready(
         self,
@@ -137,7 +148,7 @@ class LiveServer:
         assert self.process is not None
         return f"http://{self.process.running.address}:{self.declared.port}"
 
-    def ask(self) -> None:
+    def _ask(self) -> None:
         """Keep one greedy answer of the model. An empty one, or a page, is why nothing is measured, unless the weights
         are random."""
         names = pages.listed(pages.ask(self.url, pages.MODELS).document)
@@ -166,53 +177,11 @@ class LiveServer:
         return None if found is None else f"the server ended: {how(found)}"
 
     def close(self) -> None:
-        """End its processes or container, and remove its folder. Safe to call twice."""
+        """End its processes or container, and remove its folder."""
         if self.process is not None:
             self.process.close()
             self.process = None
         workdir.remove(self._folder)
-
-
-class Servers:
-    """The one server that runs at a time."""
-
-    def __init__(
-        self, folder: Path, interruption: Interruption, progress: Progress
-    ) -> None:
-        self._folder = folder / FOLDER
-        self._interruption, self._progress = interruption, progress
-        self._started = 0
-        self.live: LiveServer | None = None
-
-    def serving(self, job: Job) -> LiveServer | None:
-        """The live server, where it is the one that a run wants and can be used; any other is stopped."""
-        if self.live is not None and not self.live.serves(job):
-            self.stop()
-        return self.live
-
-    def start(self, job: Job) -> LiveServer:
-        """A new server, ready and asked for an answer, or with the problem that keeps it from being so."""
-        self.stop()
-        self._started += 1
-        now = Moment.at(datetime.now(UTC)).compact
-        name = f"{job.run.environment}_{job.run.model}_server_{now}-{self._started}"
-        self.live = live = LiveServer(job, name, self._folder)
-        label = f"{job.run.model}/{job.run.environment}"
-        live.start(
-            self._interruption,
-            lambda took: self._progress.live(label, "starting the server", took),
-        )
-        if live.start_seconds is not None:
-            ready = duration(live.start_seconds)
-            self._progress.line(f"{label}: server ready after {ready}")
-            live.ask()
-        return live
-
-    def stop(self) -> None:
-        """End the live server, if there is one."""
-        live, self.live = self.live, None
-        if live is not None:
-            live.close()
 
 
 def _answers(address: str, server: Server) -> bool:

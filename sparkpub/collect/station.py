@@ -6,10 +6,11 @@ A collection on this machine has one station; one that is spread over several ma
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from sparkpub.collect import journal, server, workdir
+from sparkpub.collect import journal, workdir
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.gates import Gatekeeper, Passed
 from sparkpub.collect.interruption import Interruption
@@ -20,10 +21,10 @@ from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.run import Run
-from sparkpub.collect.server import LiveServer, Servers
+from sparkpub.collect.server import FOLDER, LiveServer
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError
-from sparkpub.record.record import Gate, Machine
+from sparkpub.record.record import Gate, Machine, Moment
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import Stored
 
@@ -38,7 +39,7 @@ def tidied(matrix: Matrix, folder: Path) -> list[str]:
     for environment in ENVIRONMENTS.values():
         said += environment.reap()
     said += controls.restore_after_crash()
-    workdir.remove(folder / server.FOLDER)
+    workdir.remove(folder / FOLDER)
     if not folder.is_dir():
         return said
     _, redactor = public(matrix)
@@ -64,10 +65,8 @@ def opened(
             if not gate.met:
                 what = f"{gate.name} {gate.wanted} was not set: {gate.reason}"
                 progress.line(f"{what}; running anyway (recorded)")
-        servers = Servers(folder, interruption, progress)
-        stack.callback(servers.stop)
         shown, redactor = public(matrix)
-        yield Station(
+        here = Station(
             matrix,
             shown,
             redactor,
@@ -77,8 +76,9 @@ def opened(
             progress,
             Gatekeeper(matrix.gates, why_no_gpu, folder.parent),
             controlled,
-            servers,
         )
+        stack.callback(here.stop_server)
+        yield here
 
 
 @dataclass
@@ -95,7 +95,9 @@ class Station:
     progress: Progress
     keeper: Gatekeeper
     controlled: tuple[Gate, ...]
-    servers: Servers
+    server: LiveServer | None = None
+    """The one server that runs at a time."""
+    servers_started: int = 0
     packages: dict[str, "dict[str, str] | str"] = field(default_factory=dict)
     """Environment to its packages, or to why they are not known."""
 
@@ -108,14 +110,14 @@ class Station:
         if place not in self.packages:
             self.packages[place] = installed(job.environment, job.options)
         gates = self.controlled
-        server = self.servers.serving(job)
+        server = self._serving(job)
         if job.server is not None and server is None:
             # The idle machine's conditions first, then those of any run that a server serves.
             passed = self.wait(job, None)
             if not isinstance(passed, Passed):
                 return passed
             gates += passed.gates
-            server = self.servers.start(job)
+            server = self._start_server(job)
             if self.interruption.finish:
                 return "interrupted"
         if server is None or server.problem is None:
@@ -135,8 +137,31 @@ class Station:
         if server is not None:
             server.served(stored.record)
             if stored.record.status != "ok":
-                self.servers.stop()
+                self.stop_server()
         return stored
+
+    def _serving(self, job: Job) -> LiveServer | None:
+        """The live server, where it is the one that a run wants and can be used; any other is stopped."""
+        if self.server is not None and not self.server.serves(job):
+            self.stop_server()
+        return self.server
+
+    def _start_server(self, job: Job) -> LiveServer:
+        """A new server that is ready, or with the problem that keeps it from being so."""
+        self.servers_started += 1
+        now = Moment.at(datetime.now(UTC)).compact
+        name = (
+            f"{job.run.environment}_{job.run.model}_server_{now}-{self.servers_started}"
+        )
+        self.server = LiveServer(job, name, self.folder / FOLDER)
+        self.server.start(self.interruption, self.progress)
+        return self.server
+
+    def stop_server(self) -> None:
+        """End the live server, if there is one."""
+        live, self.server = self.server, None
+        if live is not None:
+            live.close()
 
     def wait(self, job: Job, server: LiveServer | None) -> Passed | NotMeasured:
         """The gates before a run, or before its server starts; or why the run may not start."""
