@@ -8,11 +8,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 from sparkpub.collect import journal, workdir
 from sparkpub.collect.environments import ENVIRONMENTS
-from sparkpub.collect.gates import Gatekeeper, Passed
+from sparkpub.collect.gates import Gatekeeper, why_unmet
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
 from sparkpub.collect.machine import cgroup, controls, inventory, nvml, processes
@@ -27,9 +26,6 @@ from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Gate, Machine, Moment
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import Stored
-
-NotMeasured = Literal["skipped", "interrupted"]
-"""Why a run has no record: a gate was not met and the matrix says skip, or nothing new may be started any more."""
 
 
 def tidied(matrix: Matrix, folder: Path) -> list[str]:
@@ -101,8 +97,9 @@ class Station:
     packages: dict[str, "dict[str, str] | str"] = field(default_factory=dict)
     """Environment to its packages, or to why they are not known."""
 
-    def measure(self, job: Job) -> Stored | NotMeasured:
-        """Gates, the server where the run needs one, the run, its record.
+    def measure(self, job: Job) -> Stored | None:
+        """Gates, the server where the run needs one, the run, its record; None where the matrix says to skip a run
+        whose gate is not met, or nothing new may be started any more.
 
         Raises CollectError where nothing can be measured here any more.
         """
@@ -114,17 +111,17 @@ class Station:
         if job.server is not None and server is None:
             # The idle machine's conditions first, then those of any run that a server serves.
             passed = self.wait(job, None)
-            if not isinstance(passed, Passed):
-                return passed
-            gates += passed.gates
+            if passed is None:
+                return None
+            gates += passed
             server = self._start_server(job)
             if self.interruption.finish:
-                return "interrupted"
+                return None
         if server is None or server.problem is None:
             passed = self.wait(job, server)
-            if not isinstance(passed, Passed):
-                return passed
-            gates += passed.gates
+            if passed is None:
+                return None
+            gates += passed
         try:
             with Run(self, job, gates, server) as run:
                 run.follow()
@@ -163,8 +160,8 @@ class Station:
         if live is not None:
             live.close()
 
-    def wait(self, job: Job, server: LiveServer | None) -> Passed | NotMeasured:
-        """The gates before a run, or before its server starts; or why the run may not start."""
+    def wait(self, job: Job, server: LiveServer | None) -> tuple[Gate, ...] | None:
+        """The gates before a run, or before its server starts; None where the run may not start."""
         ends = (job.last_ended, None if server is None else server.ready_at)
         last = max((moment for moment in ends if moment is not None), default=None)
         tree = None if server is None else server.tree
@@ -176,9 +173,9 @@ class Station:
                 lambda phase, detail: self.progress.live(job.label, phase, detail),
                 tree,
             )
-        if passed.interrupted:
-            return "interrupted"
-        action, why = self.matrix.gates.on_unmet, passed.why_unmet
+        if self.interruption.finish:
+            return None
+        action, why = self.matrix.gates.on_unmet, why_unmet(passed)
         if not why:
             return passed
         if action == "stop":
@@ -187,6 +184,6 @@ class Station:
             raise CollectError(what, where="gates", remedy=remedy)
         if action == "skip":
             self.progress.line(f"{job.label}: skipped: {why}")
-            return "skipped"
+            return None
         self.progress.line(f"{job.label}: {why}; running anyway (recorded)")
         return passed
