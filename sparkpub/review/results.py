@@ -115,13 +115,14 @@ class Results:
     def _by_campaign(
         self, name: str, make: Callable[..., pd.DataFrame], columns: Columns
     ) -> pd.DataFrame:
-        """A table of one campaign after the other, each as it is known or made now."""
-        found = []
-        for campaign, each in self.campaigns.items():
-            known = each.known.get(name) if self.include == "counted" else None
-            if known is None:
-                known = make(each.table, {campaign: each}, self.include)
-            found.append(known)
+        """A table of one campaign after the other."""
+        if self.include == "counted":
+            found = [each.made(name, make) for each in self.campaigns.values()]
+        else:
+            found = [
+                make(each.table, {campaign: each}, self.include)
+                for campaign, each in self.campaigns.items()
+            ]
         return table(columns, pd.concat(found, ignore_index=True) if found else [])
 
     # -- what follows from them ------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 Tables, checks and claims take their runs and values from here, so that all of them mean the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -30,8 +30,8 @@ class ReviewedCampaign:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    known: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Its tables of `runs`, `cells` and `comparisons` that were made before, of the runs that count."""
+    known: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """Its tables of `runs`, `cells` and `comparisons` that were made already, of the runs that count."""
     made_from: str = ""
     """Digest of its files, its commit and this program; empty where nobody asked for it."""
 
@@ -109,9 +109,15 @@ class ReviewedCampaign:
     @cached_property
     def table(self) -> pd.DataFrame:
         """Its table of runs, from which every figure is taken: see `tables.runs`."""
-        if "runs" in self.known:
-            return self.known["runs"]
-        return table_of_runs(self.campaign, self.excluded)
+        if "runs" not in self.known:
+            self.known["runs"] = table_of_runs(self.campaign, self.excluded)
+        return self.known["runs"]
+
+    def made(self, name: str, make: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+        """Another of its tables, which `make` makes of that of runs where it is first asked for."""
+        if name not in self.known:
+            self.known[name] = make(self.table, {self.campaign.name: self})
+        return self.known[name]
 
 
 @dataclass(frozen=True, eq=False)

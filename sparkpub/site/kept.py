@@ -64,13 +64,12 @@ def _kept(campaign: CampaignData, made_from: str, cache: Cache) -> Judged:
 def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
     reviewed, findings = judged(dataset, name)
     results = Results(ReviewedDataset(dataset, {name: reviewed}))
-    known = {about: getattr(results, about) for about in _TABLES}
-    for about, rows in known.items():
-        cache.put(key(made_from, about), rows.to_parquet(index=False))
+    for about in _TABLES:
+        rows = getattr(results, about).to_parquet(index=False)
+        cache.put(key(made_from, about), rows)
     said = reviewed.out, [finding.document() for finding in findings]
     cache.put(key(made_from, "said"), to_json(said))
-    of_all = replace(reviewed, known=known, made_from=made_from)
-    return of_all, findings
+    return replace(reviewed, made_from=made_from), findings
 
 
 def _read(content: bytes, columns: Columns) -> pd.DataFrame:

@@ -1,8 +1,10 @@
 """The runs that a claim or a sentence is about, by the names that its author gives: some of the table of runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from operator import attrgetter
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -11,8 +13,9 @@ from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
-from sparkpub.review.tables.cells import summary
+from sparkpub.review.tables.cells import cells, summary
 from sparkpub.review.tables.column import TableRow, rows, texts
+from sparkpub.review.tables.comparisons import Compared, comparisons
 from sparkpub.review.tables.runs import of_all
 
 AXES = ("model", "environment", "workload")
@@ -54,13 +57,67 @@ class Chosen:
         return valued[valued["metric"] == metric]
 
     @cached_property
-    def described(self) -> dict[str, TableRow]:
-        """What `summary` says of each metric that has values."""
+    def described(self) -> Mapping[str, TableRow]:
+        """What `summary` says of each metric that has values: of all runs of a cell, what its table says."""
+        known = _tables(self.campaigns[0]).cells
+        whole = {record.cell for record in self.records} & known.keys()
+        if len(whole) == 1 and self._are_all_of(*whole):
+            return known[whole.pop()]
         return {row.metric: row for row in rows(summary(self._valued, ["metric"]))}
+
+    def compared(self, metric: str, sides: tuple[str, str]) -> Compared | None:
+        """What the campaign's table of comparisons says of one cell with two environments, candidate and baseline,
+        where these are all of its runs that count."""
+        axes = {(record.model, record.workload) for record in self.records}
+        if len(axes) != 1:
+            return None
+        ((model, workload),) = axes
+        candidate, baseline = ((model, side, workload) for side in sides)
+        known = _tables(self.campaigns[0]).comparisons.get(
+            (candidate, baseline, metric)
+        )
+        if known is None or not self._are_all_of(candidate, baseline):
+            return None
+        overall, *within = known
+        return overall, within
+
+    def _are_all_of(self, *cells: Cell) -> bool:
+        """Whether these are the runs of one campaign that count in these cells, and no others."""
+        counted = self.campaigns[0].counted
+        whole = [run.run_id for cell in cells for run in counted.get(cell, ())]
+        ours = [record.run_id for record in self.records]
+        return len(self.campaigns) == 1 and sorted(whole) == sorted(ours)
 
     @cached_property
     def _valued(self) -> pd.DataFrame:
         return self.table[self.table["value"].notna()]
+
+
+class _Tables(NamedTuple):
+    """The rows of a campaign's tables: of a cell by metric, and of a comparison by candidate, baseline and metric."""
+
+    cells: Mapping[Cell, Mapping[str, TableRow]]
+    comparisons: Mapping[tuple[Cell, Cell, str], Sequence[TableRow]]
+
+
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _tables(reviewed: ReviewedCampaign) -> _Tables:
+    described = rows(reviewed.made("cells", cells))
+    compared = rows(reviewed.made("comparisons", comparisons))
+    return _Tables(
+        {
+            cell: {row.metric: row for row in mine}
+            for cell, mine in grouped(described, attrgetter("cell")).items()
+        },
+        grouped(
+            compared,
+            lambda row: (
+                (row.model, row.candidate, row.workload),
+                (row.model, row.baseline, row.workload),
+                row.metric,
+            ),
+        ),
+    )
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)

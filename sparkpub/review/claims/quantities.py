@@ -69,7 +69,10 @@ class Question:
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
 def _compared(question: Question) -> Compared | None:
-    return question.compare(question.values)
+    chosen, known = question.chosen, None
+    if question.sides and question.margin_percent == chosen.campaign.margin_percent:
+        known = chosen.compared(question.metric, question.sides)
+    return known or question.compare(question.values)
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ COLUMNS: Columns = {
         "number",
         cv_percent="Standard deviation in percent of the mean",
         error="Standard error of the mean",
+        df="Degrees of freedom of the mean's error",
     ),
     **interval(
         ci95="the 95 % interval of the mean",
@@ -130,8 +131,7 @@ def cells(
 
 def summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Rows of a table of runs that have a value described, a row for each combination of the columns `by`, in the order
-    met: these columns, those of `COLUMNS` from `n` to `n_effective` but for the bootstrap, and `error` and `df` of the
-    mean.
+    met: these columns, and those of `COLUMNS` from `n` to `n_effective` but for the bootstrap.
 
     Where runs shared servers, the error of their mean comes from the servers. Where they ran on several machines each
     of these counts once, with its own error: the interval holds for machines like these, and the spread is that within
