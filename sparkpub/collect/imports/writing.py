@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
+from sparkpub.collect import journal
 from sparkpub.collect.imports.facts import (
     OF_ONE_GPU,
     leading_count,
@@ -279,7 +280,7 @@ class _Writer:
             if name not in self.written:
                 write_atomic(self.folder / name, file.content)
             self.written.add(name)
-        write_atomic(self.folder / f"{record.stem}.json", to_json(record))
+        journal.write(self.folder, record)
         self.written.add(record.stem)
 
 
