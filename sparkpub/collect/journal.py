@@ -69,13 +69,19 @@ def begin(
 
 
 def finish(folder: Path, record: Record) -> Stored:
-    """Write the record, its evidence being in place, and forget the current run."""
+    """Write the record of the current run, and forget the run."""
+    stored = write(folder, record)
+    drop(folder)
+    return stored
+
+
+def write(folder: Path, record: Record, *, durable: bool = True) -> Stored:
+    """Write a record, its evidence being in place; all of it belongs to who called for it. See `write_atomic`."""
     path = folder / f"{record.stem}.json"
     for item in record.evidence:
         invoker.give(folder / item.path)
-    write_atomic(path, to_json(record))
+    write_atomic(path, to_json(record), durable=durable)
     invoker.give(path)
-    drop(folder)
     return Stored(record, path)
 
 

@@ -91,8 +91,9 @@ class Process:
     def __init__(self, place: tuple[Environment, Any], launch: Launch) -> None:
         environment, options = place
         self.launched, self.launched_epoch = time.monotonic(), time.time()
-        self.seconds = 0.0
-        """From the launch to the end, or to the last look."""
+        self.seconds, self.ended = 0.0, datetime.now(UTC)
+        """From the launch to the end, or to the last look; and when that was by the clock, which goes on while the
+        machine sleeps."""
         self.exit: Exit | None = None
         try:
             self.running = environment.launch(launch, options)
@@ -103,11 +104,6 @@ class Process:
                 ) from None
             raise
 
-    @property
-    def ended(self) -> datetime:
-        """When it ended, or was last looked at."""
-        return datetime.fromtimestamp(self.launched_epoch + self.seconds, UTC)
-
     def ticks(self, pace: float) -> Iterator[float]:
         """The seconds since the launch, every `pace` seconds until it ends: its end wakes us at once."""
         while self.look(pace) is None:
@@ -116,16 +112,18 @@ class Process:
     def look(self, timeout: float = 0.0) -> Exit | None:
         """How it ended; None where it is still running after so many seconds."""
         if self.exit is None:
-            self.exit = self.running.wait(timeout)
-            self.seconds = time.monotonic() - self.launched
+            self._take(self.running.wait(timeout))
         return self.exit
+
+    def _take(self, ended: Exit | None) -> None:
+        self.exit, self.ended = ended, datetime.now(UTC)
+        self.seconds = time.monotonic() - self.launched
 
     def close(self) -> None:
         """End it where it runs, and undo all that launching did. Safe to call twice."""
         try:
             if self.exit is None:
-                self.exit = self.running.stop()
-                self.seconds = time.monotonic() - self.launched
+                self._take(self.running.stop())
         finally:
             self.running.close()
 

@@ -21,6 +21,7 @@ from sparkpub.collect.journal import Sealed
 from sparkpub.collect.process import Log, Process, how
 from sparkpub.collect.progress import duration
 from sparkpub.collect.public import without_private
+from sparkpub.collect.sampling import Sampling
 from sparkpub.collect.server import SERVER_START, LiveServer
 from sparkpub.collect.watch import Watch
 from sparkpub.collect.workdir import WORK
@@ -196,13 +197,14 @@ class Run:
             self.fields["run_id"],
             server=served,
         )
-        with sampling.sampling(
+        sampler = Sampling(
             path,
             self.station.matrix.telemetry.interval,
             self.job.gpus,
             None if served is None else served.pid,
             tenants=self.job.running_server is not None,
-        ) as sampler:
+        )
+        with closing(sampler):
             self._look(sampler)
             try:
                 process = Process(self.job.client, launch)
@@ -225,7 +227,7 @@ class Run:
             self.watch.left_behind(self.telemetry)
         self.watch.kernel(process.seconds)
 
-    def _watch(self, process: Process, sampler: sampling.Sampling) -> None:
+    def _watch(self, process: Process, sampler: Sampling) -> None:
         """Wait for the end, or bring it about."""
         for elapsed in process.ticks(TICK):
             temperature = self._look(sampler)
@@ -241,7 +243,7 @@ class Run:
             self.station.progress.live(self.job.label, "running", detail)
         self._look(sampler)
 
-    def _look(self, sampler: sampling.Sampling) -> str:
+    def _look(self, sampler: Sampling) -> str:
         """Take in what was sampled since the last look; returns how hot the GPU is, in words."""
         for row in sampler.fresh():
             self.watch.sample(row)

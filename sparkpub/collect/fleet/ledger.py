@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any
 
-from sparkpub.collect import invoker, journal, state
+from sparkpub.collect import journal, state
 from sparkpub.collect.books import Books, Outcome, attempted
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.fleet import cluster
@@ -92,7 +92,6 @@ class FleetBooks(Books):
             return None
         for item in record.evidence:
             write_atomic(self.folder / item.path, delivery.files[item.path])
-            invoker.give(self.folder / item.path)
         self.keep(None, journal.finish(self.folder, record))
         return None
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
+from sparkpub.collect import journal
 from sparkpub.collect.imports.facts import (
     OF_ONE_GPU,
     leading_count,
@@ -282,8 +283,7 @@ class _Writer:
             if name not in self.written:
                 write_atomic(self.folder / name, file.content, durable=False)
             self.written.add(name)
-        path = self.folder / f"{record.stem}.json"
-        write_atomic(path, to_json(record), durable=False)
+        journal.write(self.folder, record, durable=False)
         self.written.add(record.stem)
 
 
