@@ -1,5 +1,5 @@
-"""Folders of strangers, as they lie beside the project: what comes in, what is left out by name, and whether the site
-of them would build. The mappings are those that `--preview` proposes, corrected where they misread.
+"""Folders of strangers, committed here or as they lie beside the project: what comes in, what is left out by name, and
+whether the site of them would build. The mappings are those that `--preview` proposes, corrected where they misread.
 """
 
 import json
@@ -21,6 +21,9 @@ from tests.collect.imports.importing import records_in
 
 _BESIDE = (parent / "shared/strangers" for parent in Path(__file__).parents)
 STRANGERS = next(filter(Path.is_dir, _BESIDE), Path("shared/strangers"))
+BUNDLE = Path(__file__).parents[2] / "data/strangers"
+WHOLE = ("jvr0x-dgx-spark-bench", "rhattala-dgx-spark-bench", "Light-Heart-Labs-MMBT")
+"""Owners of whom everything that comes in is committed here."""
 MAPPINGS = Path(__file__).parents[3] / "maps"
 
 
@@ -49,7 +52,7 @@ TABLE = {
 
 def imported(owner: str, data: Path, mapping: Path | None) -> tuple[int, list[Record]]:
     """How much was left out by what it says of itself, and the records."""
-    folder = STRANGERS / owner
+    folder = (BUNDLE if owner in WHOLE else STRANGERS) / owner
     if not folder.is_dir():
         pytest.skip(f"needs {folder}")
     given = Given("c", mapping=mapping, environment=None if mapping else "native")
