@@ -430,7 +430,7 @@ def _described(error: BaseException) -> str:
 
 def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, Any]:
     """The fields of the record as they are if nothing more becomes of the run."""
-    run, matrix, shown = job.run, station.matrix, station.shown
+    run, matrix = job.run, station.matrix
     while True:
         now = datetime.now(UTC)
         started = Moment.at(now)
@@ -441,7 +441,7 @@ def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, A
             break
         # A retry within the second: the address must be new.
         time.sleep(1.05 - now.microsecond / 1e6)
-    model = shown.models[run.model]
+    model = matrix.models[run.model]
     return {
         "run_id": f"{matrix.campaign}-{stem}",
         "campaign": matrix.campaign,
@@ -450,7 +450,7 @@ def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, A
         "workload": run.workload,
         "iteration": run.iteration,
         "repeat_of": job.repeat_of,
-        "specification": shown.fingerprint(*run.cell),
+        "specification": job.specification,
         "status": "interrupted",
         "status_reason": journal.KILLED,
         "started": started,
@@ -466,9 +466,9 @@ def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, A
             model_id=model.id,
             model_path=model.path,
             random_weights=model.has_random_weights,
-            architecture=declared_architecture(matrix.models[run.model]),
-            workload=shown.declared_workload(run.workload),
-            environment=shown.declared_environment(run.environment),
+            architecture=declared_architecture(model),
+            workload=matrix.declared_workload(run.workload),
+            environment=matrix.declared_environment(run.environment),
         ),
         "metrics": {},
         "gates": gates,
