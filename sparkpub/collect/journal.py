@@ -75,12 +75,12 @@ def finish(folder: Path, record: Record) -> Stored:
     return stored
 
 
-def write(folder: Path, record: Record) -> Stored:
-    """Write a record, its evidence being in place; all of it belongs to who called for it."""
+def write(folder: Path, record: Record, *, durable: bool = True) -> Stored:
+    """Write a record, its evidence being in place; all of it belongs to who called for it. See `write_atomic`."""
     path = folder / f"{record.stem}.json"
     for item in record.evidence:
         invoker.give(folder / item.path)
-    write_atomic(path, to_json(record))
+    write_atomic(path, to_json(record), durable=durable)
     invoker.give(path)
     return Stored(record, path)
 

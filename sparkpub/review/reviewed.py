@@ -32,6 +32,8 @@ class ReviewedCampaign:
     out: Mapping[str, str] = field(default_factory=dict)
     known: dict[str, pd.DataFrame] = field(default_factory=dict)
     """Its tables of `runs`, `cells` and `comparisons` that were made already, of the runs that count."""
+    made_from: str = ""
+    """Digest of its files, its commit and this program; empty where nobody asked for it."""
 
     # -- what counts -----------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from sparkpub.site.pages import (
     blog,
     downloads,
     feed,
+    gathered,
     placing,
     preview_pictures,
     programs,
@@ -52,6 +53,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
         publication = publish(dataset, options)
         table = programs.run_table(publication)
         library = Library(publication, drawings)
+        others = gathered.of(publication, drawings, cache)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library)
@@ -75,8 +77,11 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
                 what = f"two files share the address {uri}"
                 raise SiteError(what, remedy="rename yours")
         found |= written
-        placed = placing.Placing(library, drawings.finished())
+        drawn = drawings.finished()
+        placed = placing.Placing(library, drawn)
         whole = placed.placed(found, cache)
+        for uri, file in chain(*(files.items() for files in others(drawn))):
+            whole.setdefault(uri, file)  # a page of people is in its place
     cache.prune()
     charts = {run: partial(placed.alone, figure) for run, figure in traced.items()}
     run_pages = partial(_run_pages, publication, charts)

@@ -4,6 +4,7 @@ and kept in the cache, the tables as Parquet. What is gone or damaged there is w
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def _kept(campaign: CampaignData, made_from: str, cache: Cache) -> Judged:
     out, findings = from_json(parts["said"])
     known = {name: _read(parts[name], about) for name, about in _TABLES.items()}
     found = [Finding(**finding) for finding in findings]
-    return ReviewedCampaign(campaign, out, known), found
+    return ReviewedCampaign(campaign, out, known, made_from), found
 
 
 def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
@@ -68,7 +69,7 @@ def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
         cache.put(key(made_from, about), rows)
     said = reviewed.out, [finding.document() for finding in findings]
     cache.put(key(made_from, "said"), to_json(said))
-    return reviewed, findings
+    return replace(reviewed, made_from=made_from), findings
 
 
 def _read(content: bytes, columns: Columns) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -91,6 +92,8 @@ def write(
         outcome.records.append(record)
         if not outcome.preview:
             writer.write(record, files)
+    if writer.written:
+        os.sync()  # once: to wait for every file takes longer than all the rest
 
 
 @dataclass(frozen=True)
@@ -278,9 +281,9 @@ class _Writer:
         for file in files:
             name = file.evidence.path
             if name not in self.written:
-                write_atomic(self.folder / name, file.content)
+                write_atomic(self.folder / name, file.content, durable=False)
             self.written.add(name)
-        journal.write(self.folder, record)
+        journal.write(self.folder, record, durable=False)
         self.written.add(record.stem)
 
 
