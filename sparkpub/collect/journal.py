@@ -32,7 +32,7 @@ from sparkpub.record.store import (
 )
 
 FOLDER, DRAFT, PRIVATE = ".run", "journal.json", "private.json"
-LOG, SERVER_LOG = "log", "server-log"
+LOG, SERVER_LOG, TELEMETRY = "log", "server-log", "telemetry.csv"
 CAP = EVIDENCE_CAP - 2**20
 """Bytes kept of a log or an output; redaction may lengthen it a little."""
 _MARGIN = 4096
@@ -171,7 +171,7 @@ def seal(
         sealed.content["log"] = content
     else:
         sealed.unavailable["log"] = _ENDED
-    source, path = place / "telemetry.csv", folder / f"{stem}.telemetry.csv"
+    source, path = place / TELEMETRY, folder / f"{stem}.{TELEMETRY}"
     if source.is_file():
         source.replace(path)
     if path.is_file():

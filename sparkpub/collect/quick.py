@@ -49,7 +49,7 @@ RUN_SECONDS = 5.0
 USUAL_PACE = 0.02
 """Seconds of a token, where nothing says how fast the server is."""
 MATRICES = Path("matrix")
-_ENDS_ITS_ANSWERS = (None, "Ollama", "LM Studio", "TGI")
+_ENDS_ITS_ANSWERS = (None, "Ollama", "LM Studio")
 """Engines that do not ignore the end-of-sequence token where they are asked to, and those that nobody knows."""
 
 

@@ -17,7 +17,7 @@ from sparkpub.collect.environments.base import Launch
 from sparkpub.collect.gates import floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.job import Job
-from sparkpub.collect.journal import Sealed
+from sparkpub.collect.journal import TELEMETRY, Sealed
 from sparkpub.collect.process import Log, Process, how
 from sparkpub.collect.progress import duration
 from sparkpub.collect.public import without_private
@@ -171,9 +171,11 @@ class Run:
 
         Raises NeverStartedError where the environment cannot start any run now.
         """
-        command, server = self.job.command, self.server
-        for path, content in command.files().items():
-            target = self.place / WORK / path
+        job, server = self.job, self.server
+        served = None if server is None else server.running
+        work = self.place / WORK
+        for path, content in job.command.files().items():
+            target = work / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         with ExitStack() as stack:
@@ -182,48 +184,40 @@ class Run:
                 heard = server.heard_in(self.place / journal.SERVER_LOG)
                 stack.enter_context(closing(heard))
                 self.stopped = _failed(server.problem)
-            if self.stopped is None:
-                self._follow()
-
-    def _follow(self) -> None:
-        server, path = self.server, self.place / "telemetry.csv"
-        served = (
-            None if server is None or server.process is None else server.process.running
-        )
-        launch = Launch(
-            self.job.command,
-            self.place / WORK,
-            self.log.write,
-            self.fields["run_id"],
-            server=served,
-        )
-        sampler = Sampling(
-            path,
-            self.station.matrix.telemetry.interval,
-            self.job.gpus,
-            None if served is None else served.pid,
-            tenants=self.job.running_server is not None,
-        )
-        with closing(sampler):
+                if self.stopped is not None:
+                    return
+            sampler = Sampling(
+                self.place / TELEMETRY,
+                self.station.matrix.telemetry.interval,
+                job.gpus,
+                None if served is None else served.pid,
+                tenants=job.running_server is not None,
+            )
+            stack.enter_context(closing(sampler))
             self._look(sampler)
+            run, hear = self.fields["run_id"], self.log.write
+            launch = Launch(job.command, work, hear, run, server=served)
             try:
-                process = Process(self.job.client, launch)
+                process = Process(job.client, launch)
             except NeverStartedError:
                 raise
             except CollectError as error:
                 self.stopped = _failed(error.lines()[0])
                 return
-            with closing(process):
-                sampler.launched(process.running.pid, process.launched)
-                self._watch(process, sampler)
-        self.log.close()
+            stack.enter_context(closing(process))
+            sampler.launched(process.running.pid, process.launched)
+            self._watch(process, sampler)
+        self._note_end(process)
+
+    def _note_end(self, process: Process) -> None:
+        """What shows once the command and the sampler have ended."""
         running, self.process = process.running, process
         self.fields |= {"argv": running.argv, "isolation": running.isolation}
         if self.log.problem is not None:
             what = f"the log could not be written to its end: {self.log.problem}"
             self.watch.note("note", what)
-        self.telemetry = sampling.read(path)
-        if server is None and self.job.running_server is None:
+        self.telemetry = sampling.read(self.place / TELEMETRY)
+        if self.server is None and self.job.running_server is None:
             self.watch.left_behind(self.telemetry)
         self.watch.kernel(process.seconds)
 
@@ -272,7 +266,7 @@ class Run:
     def seal(self) -> None:
         """Log, telemetry and outputs, beside where the record will be, without what is private."""
         if self.job.elsewhere:
-            (self.place / "telemetry.csv").unlink(missing_ok=True)
+            (self.place / TELEMETRY).unlink(missing_ok=True)
         folder, stem = self.station.folder, self._stem
         outputs = self.job.command.outputs
         self.sealed = journal.seal(self.place, folder, stem, outputs, self.redactor)
@@ -430,7 +424,7 @@ def _described(error: BaseException) -> str:
 
 def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, Any]:
     """The fields of the record as they are if nothing more becomes of the run."""
-    run, matrix, shown = job.run, station.matrix, station.shown
+    run, matrix = job.run, station.matrix
     while True:
         now = datetime.now(UTC)
         started = Moment.at(now)
@@ -441,7 +435,7 @@ def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, A
             break
         # A retry within the second: the address must be new.
         time.sleep(1.05 - now.microsecond / 1e6)
-    model = shown.models[run.model]
+    model = matrix.models[run.model]
     return {
         "run_id": f"{matrix.campaign}-{stem}",
         "campaign": matrix.campaign,
@@ -450,7 +444,7 @@ def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, A
         "workload": run.workload,
         "iteration": run.iteration,
         "repeat_of": job.repeat_of,
-        "specification": shown.fingerprint(*run.cell),
+        "specification": job.specification,
         "status": "interrupted",
         "status_reason": journal.KILLED,
         "started": started,
@@ -466,9 +460,9 @@ def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, A
             model_id=model.id,
             model_path=model.path,
             random_weights=model.has_random_weights,
-            architecture=declared_architecture(matrix.models[run.model]),
-            workload=shown.declared_workload(run.workload),
-            environment=shown.declared_environment(run.environment),
+            architecture=declared_architecture(model),
+            workload=matrix.declared_workload(run.workload),
+            environment=matrix.declared_environment(run.environment),
         ),
         "metrics": {},
         "gates": gates,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sparkpub.collect import workdir
-from sparkpub.collect.environments.base import Launch
+from sparkpub.collect.environments.base import Launch, Running
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
 from sparkpub.collect.machine.tree import ProcessTree
@@ -58,7 +58,12 @@ class LiveServer:
         self.container: Container | None = None
         """The container that it runs in, where an engine runs it."""
         self.process: Process | None = None
-        """Its processes or container; None where it was not started, or was stopped."""
+        """None where it was not started, or was stopped."""
+
+    @property
+    def running(self) -> Running | None:
+        """Its processes or container, where it was started and not stopped."""
+        return None if self.process is None else self.process.running
 
     def heard_in(self, path: Path) -> Log:
         """Have what it printed before its first run, and what it prints until the log is closed, in a file of a run."""

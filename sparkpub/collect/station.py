@@ -61,10 +61,9 @@ def opened(
             if not gate.met:
                 what = f"{gate.name} {gate.wanted} was not set: {gate.reason}"
                 progress.line(f"{what}; running anyway (recorded)")
-        shown, redactor = public(matrix)
+        _, redactor = public(matrix)
         here = Station(
             matrix,
-            shown,
             redactor,
             folder,
             inventory.facts(gpus, controlled),
@@ -82,8 +81,6 @@ class Station:
     """One machine, set up for a campaign."""
 
     matrix: Matrix
-    shown: Matrix
-    """The matrix as records and campaign.json show it: without home folders and host names."""
     redactor: Redactor
     folder: Path
     machine: Machine

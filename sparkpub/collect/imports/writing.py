@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from sparkpub.collect import journal
+from sparkpub.collect import invoker, journal
 from sparkpub.collect.imports.facts import (
     OF_ONE_GPU,
     leading_count,
@@ -323,7 +323,7 @@ def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
                 "the campaign has another matrix", where=str(path), remedy=remedy
             )
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    invoker.make_folder(folder)
     title = matrix.title if matrix else f"Results of {given.campaign}"
     campaign = Campaign(
         campaign=given.campaign,
@@ -339,6 +339,7 @@ def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
         clean | {"campaign": given.campaign, "matrix": document}, strict=False
     )
     write_atomic(path, to_json(campaign))
+    invoker.give(path)
 
 
 def _requested(draft: Draft, workload_key: str, given: Given) -> Requested:
