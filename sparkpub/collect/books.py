@@ -193,7 +193,8 @@ class Books:
             if here and record.ended and record.ended.zone == "utc":
                 ends.append(record.ended.value)
         last = datetime.fromisoformat(max(ends)) if ends else None
-        return Job(self.matrix, run, attempts, repeat_of, last)
+        specification = self.shown.fingerprint(*run.cell)
+        return Job(self.matrix, run, attempts, repeat_of, specification, last)
 
     def keep(self, machine: str | None, stored: Stored) -> None:
         """Take in the run of a machine's lease, which is written: count it, say what it came to, commit it."""

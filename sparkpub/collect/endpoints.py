@@ -40,15 +40,11 @@ def no_server(server: RunningServer) -> Iterator[str]:
 
     A matrix may be anybody's: to look at it sends no key to the address in it, and a server that wants one is there.
     """
-    page = pages.ask(server.url, pages.MODELS, keyed=False)
-    if page.status in (401, 403) and os.environ.get("OPENAI_API_KEY"):
-        return
-    refused = pages.refusal(server.url, page)
-    if refused is None:
-        names = pages.listed(page.document)
-        refused = pages.unserved(server.url, names, server.model)
-    if refused is not None:
-        yield refused
+    try:
+        pages.models(server.url, server.model, keyed=False)
+    except pages.StopError as error:
+        if not (error.keyless and os.environ.get("OPENAI_API_KEY")):
+            yield str(error)
 
 
 def is_here(url: str) -> bool:

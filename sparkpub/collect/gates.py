@@ -7,7 +7,7 @@ A sensor that cannot be read is `met: null` with the reason. It never passes sil
 import operator
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,26 +90,16 @@ class TriedGate:
         return f"{self.name} (is {value}, wanted {self.wanted})"
 
 
-@dataclass(frozen=True)
-class Passed:
-    """What came of the gates; `interrupted` where a signal ended the waiting."""
-
-    gates: tuple[Gate, ...]
-    interrupted: bool = False
-
-    @property
-    def why_unmet(self) -> str:
-        """Which conditions that the matrix sets did not hold, and which have no sensor here; empty where all hold."""
-        said = []
-        for met, words in ((False, "gate not met"), (None, "not measured here")):
-            names = [
-                gate.name
-                for gate in self.gates
-                if gate.wanted is not None and gate.met is met
-            ]
-            if names:
-                said.append(f"{words}: {', '.join(names)}")
-        return "; ".join(said)
+def why_unmet(gates: Sequence[Gate]) -> str:
+    """Which conditions that the matrix sets did not hold, and which have no sensor here; empty where all hold."""
+    said = []
+    for met, words in ((False, "gate not met"), (None, "not measured here")):
+        names = [
+            gate.name for gate in gates if gate.wanted is not None and gate.met is met
+        ]
+        if names:
+            said.append(f"{words}: {', '.join(names)}")
+    return "; ".join(said)
 
 
 class Gatekeeper:
@@ -128,8 +118,9 @@ class Gatekeeper:
         interruption: Interruption,
         say: Callable[[str, str], object],
         server: ProcessTree | None = None,
-    ) -> Passed:
+    ) -> tuple[Gate, ...]:
         """Wait for everything that waiting helps, then read the rest; `say` takes what is waited for and how far it is.
+        An interruption ends the waiting.
 
         `gpus` are those of the run, and `server` is the one that it will be a client of: neither its processes nor its
         memory stand in the run's way.
@@ -137,7 +128,7 @@ class Gatekeeper:
         self._gpus, self._server = gpus, server
         done = [self._cooldown(last_ended, interruption, say)]
         if interruption.finish:
-            return Passed(tuple(done), interrupted=True)
+            return tuple(done)
         if self._gates.drop_caches:
             done.append(controls.drop_caches())
         conditions = self._conditions()
@@ -156,8 +147,8 @@ class Gatekeeper:
                 break
             say("waiting", f"for {', '.join(map(str, waiting))}")
             if interruption.wait(min(PACE, left)):
-                return Passed(tuple(done), interrupted=True)
-        return Passed((*done, *(condition.gate() for condition in conditions)))
+                break
+        return (*done, *(condition.gate() for condition in conditions))
 
     def _cooldown(
         self,

@@ -180,17 +180,6 @@ class Committer:
             self._repository = Repository.of(folder, timeout)
         except GitError as error:
             progress.line(f"not committing: {error}; records are written all the same")
-            return
-        # What would make commits or pushes useless in the morning is said now.
-        try:
-            branch = self._repository.branch()
-        except GitError as error:
-            progress.line(f"git: {error}")
-            return
-        if push and not self._repository.upstream():
-            progress.line(
-                f"git: branch {branch} has no upstream, so that nothing can be pushed"
-            )
 
     def catch_up(self) -> None:
         """Commit what no commit has yet: campaign.json, and runs of this collector or an earlier one."""

@@ -10,8 +10,6 @@ What is private is replaced once: when log and outputs are sealed, by the collec
 
 import json
 import os
-import threading
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +19,7 @@ from typing import Any
 from sparkpub.collect import invoker, workdir
 from sparkpub.collect.public import published
 from sparkpub.collect.workdir import WORK
-from sparkpub.record import outside, patterns
+from sparkpub.record import outside
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Evidence, Record
 from sparkpub.record.redaction import Redactor
@@ -34,12 +32,9 @@ from sparkpub.record.store import (
 )
 
 FOLDER, DRAFT, PRIVATE = ".run", "journal.json", "private.json"
-LOG, SERVER_LOG = "log", "server-log"
+LOG, SERVER_LOG, TELEMETRY = "log", "server-log", "telemetry.csv"
 CAP = EVIDENCE_CAP - 2**20
 """Bytes kept of a log or an output; redaction may lengthen it a little."""
-MOST = 1 << 30
-"""Bytes of a log while the run is on."""
-_LINE = 1 << 16
 _MARGIN = 4096
 """Bytes read beside a cut, to see what a line there belongs to."""
 _ENDED = "the run ended before it was written"
@@ -74,13 +69,19 @@ def begin(
 
 
 def finish(folder: Path, record: Record) -> Stored:
-    """Write the record, its evidence being in place, and forget the current run."""
+    """Write the record of the current run, and forget the run."""
+    stored = write(folder, record)
+    drop(folder)
+    return stored
+
+
+def write(folder: Path, record: Record, *, durable: bool = True) -> Stored:
+    """Write a record, its evidence being in place; all of it belongs to who called for it. See `write_atomic`."""
     path = folder / f"{record.stem}.json"
     for item in record.evidence:
         invoker.give(folder / item.path)
-    write_atomic(path, to_json(record))
+    write_atomic(path, to_json(record), durable=durable)
     invoker.give(path)
-    drop(folder)
     return Stored(record, path)
 
 
@@ -123,77 +124,6 @@ def _without_record(folder: Path) -> Record | None:
     if draft is None or (folder / f"{draft.stem}.json").exists():
         return None
     return draft
-
-
-class Kept:
-    """What somebody prints, in a file as it comes, up to `MOST` bytes. One thread writes, and another may close it
-    meanwhile: a server prints on."""
-
-    def __init__(self, path: Path) -> None:
-        self.problem: str | None = None
-        """Why the file could not be written to its end, in words."""
-        self._file = path.open("wb", buffering=0)
-        self._turn = threading.Lock()
-
-    def write(self, chunk: bytes) -> None:
-        """Take the next bytes; what comes after the end is not the run's."""
-        with self._turn:
-            if not self._file.closed:
-                self._take(chunk)
-
-    def _take(self, chunk: bytes) -> None:
-        if self._file.tell() + len(chunk) > MOST:
-            self.problem = f"it is longer than {MOST >> 20} MiB"
-        # A disk that is full ends the file and not the thread that reads the output: the command would block on a pipe
-        # that nobody empties.
-        try:
-            while chunk and self.problem is None:
-                chunk = chunk[self._file.write(chunk) :]
-        except OSError as error:
-            self.problem = error.strerror or str(error)
-
-    def close(self) -> None:
-        """Take nothing more. Safe to call twice."""
-        with self._turn, suppress(OSError):
-            self._file.close()
-
-
-class Log(Kept):
-    """What the command of a run prints, and when its measurement began and ended, on the monotonic clock: when the
-    first text that `begins` matches was printed, and the last line that `ends` does."""
-
-    def __init__(
-        self, path: Path, *, begins: str | None = None, ends: str | None = None
-    ) -> None:
-        super().__init__(path)
-        self.began: float | None = None
-        self.ended: float | None = None
-        # The matrix may bring them, and the thread that reads the output must not wait for a match.
-        self._begins = None if begins is None else patterns.compiled(begins.encode())
-        self._ends = None if ends is None else patterns.compiled(ends.encode())
-        self._rest = b""
-
-    def write(self, chunk: bytes) -> None:
-        """Take the next bytes of the command's output."""
-        now = time.monotonic()
-        printed = self._rest + chunk
-        # A progress bar ends its first line only with its second.
-        if self.began is None and self._begins and self._begins.search(printed):
-            self.began = now
-        cut = max(printed.rfind(b"\n"), printed.rfind(b"\r")) + 1
-        self._rest = printed[cut:][-_LINE:]
-        self._look_for_end(printed[:cut], now)
-        super().write(chunk)
-
-    def close(self) -> None:
-        """Take nothing more; the last line may have no end."""
-        self._look_for_end(self._rest, time.monotonic())
-        self._rest = b""
-        super().close()
-
-    def _look_for_end(self, lines: bytes, now: float) -> None:
-        if self._ends is not None and self._ends.search(lines):
-            self.ended = now
 
 
 @dataclass
@@ -241,7 +171,7 @@ def seal(
         sealed.content["log"] = content
     else:
         sealed.unavailable["log"] = _ENDED
-    source, path = place / "telemetry.csv", folder / f"{stem}.telemetry.csv"
+    source, path = place / TELEMETRY, folder / f"{stem}.{TELEMETRY}"
     if source.is_file():
         source.replace(path)
     if path.is_file():

@@ -49,7 +49,7 @@ RUN_SECONDS = 5.0
 USUAL_PACE = 0.02
 """Seconds of a token, where nothing says how fast the server is."""
 MATRICES = Path("matrix")
-_ENDS_ITS_ANSWERS = (None, "Ollama", "LM Studio", "TGI")
+_ENDS_ITS_ANSWERS = (None, "Ollama", "LM Studio")
 """Engines that do not ignore the end-of-sequence token where they are asked to, and those that nobody knows."""
 
 
@@ -146,14 +146,12 @@ def look(
         url = base_of(address)
     except ValueError as error:
         raise UsageError(str(error), remedy="give host and port") from None
-    page = pages.ask(url, pages.MODELS)
-    refused = pages.refusal(url, page)
-    if refused is None:
-        refused = pages.unserved(url, pages.listed(page.document), model, "--model")
-    if refused is not None:
-        raise UsageError(refused)
+    try:
+        names = pages.models(url, model, "--model")
+    except pages.StopError as error:
+        raise UsageError(str(error)) from None
     said = pages.who(url)
-    chosen = model or _chosen(url, pages.loaded(said) or pages.listed(page.document))
+    chosen = model or _chosen(url, pages.loaded(said) or names)
     if said.get("/api/version") is not None:
         said[pages.SHOW] = pages.shown(url, chosen)
     try:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -13,13 +13,15 @@ from pydantic_core import to_jsonable_python
 
 from sparkpub import __version__
 from sparkpub.collect import journal, phases, sampling
-from sparkpub.collect.environments.base import Exit, Launch, Running
+from sparkpub.collect.environments.base import Launch
 from sparkpub.collect.gates import floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.job import Job
-from sparkpub.collect.journal import Kept, Log, Sealed
+from sparkpub.collect.journal import TELEMETRY, Sealed
+from sparkpub.collect.process import Log, Process, how
 from sparkpub.collect.progress import duration
 from sparkpub.collect.public import without_private
+from sparkpub.collect.sampling import Sampling
 from sparkpub.collect.server import SERVER_START, LiveServer
 from sparkpub.collect.watch import Watch
 from sparkpub.collect.workdir import WORK
@@ -91,22 +93,21 @@ class Run:
         )
         self.fields = _draft(station, job, gates)
         self.watch = Watch(self._say)
-        self.exit: Exit | None = None
+        self.process: Process | None = None
+        """The command, once it was launched."""
         self.stopped: tuple[Status, str] | None = None
         """Why the collector ended the run, or could not start it: status and reason."""
-        self.launched_epoch = 0.0
-        self.ended = datetime.now(UTC)
-        self.duration = 0.0
-        self.measuring: tuple[float | None, float | None] = (None, None)
-        """When the lines were printed with which the measurement begins and ends."""
         self.telemetry = Telemetry({})
         self.sealed = Sealed()
         self.load: Load | None = None
         """The load that the run's own report says."""
 
     def __enter__(self) -> "Run":
-        folder, outputs = self.station.folder, self.job.command.outputs
-        journal.begin(folder, self.record(), outputs, self.redactor)
+        folder, command = self.station.folder, self.job.command
+        journal.begin(folder, self.record(), command.outputs, self.redactor)
+        path = self.place / journal.LOG
+        marks = command.measured_from, command.measured_until
+        self.log = Log(path, *marks)
         return self
 
     def __exit__(
@@ -170,117 +171,78 @@ class Run:
 
         Raises NeverStartedError where the environment cannot start any run now.
         """
-        command, server = self.job.command, self.server
-        for path, content in command.files().items():
-            target = self.place / WORK / path
+        job, server = self.job, self.server
+        served = None if server is None else server.running
+        work = self.place / WORK
+        for path, content in job.command.files().items():
+            target = work / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         with ExitStack() as stack:
-            log = Log(
-                self.place / journal.LOG,
-                begins=command.measured_from,
-                ends=command.measured_until,
-            )
-            stack.callback(log.close)
+            stack.enter_context(closing(self.log))
             if server is not None:
-                heard = Kept(self.place / journal.SERVER_LOG)
-                stack.callback(heard.close)
-                stack.callback(server.quiet)
-                heard.write(server.started)
-                if server.problem is not None:
-                    self.stopped = ("failed", server.problem)
+                heard = server.heard_in(self.place / journal.SERVER_LOG)
+                stack.enter_context(closing(heard))
+                self.stopped = _failed(server.problem)
+                if self.stopped is not None:
                     return
-                server.pass_on(heard.write)
-            self._follow(log)
-
-    def _follow(self, log: Log) -> None:
-        tree = None if self.server is None else self.server.tree
-        path = self.place / "telemetry.csv"
-        with sampling.sampling(
-            path,
-            self.station.matrix.telemetry.interval,
-            self.job.gpus,
-            None if tree is None else tree.pid,
-            tenants=self.job.running_server is not None,
-        ) as sampler:
-            for row in sampler.fresh():
-                self.watch.sample(row)
-            launched, self.launched_epoch = time.monotonic(), time.time()
+            sampler = Sampling(
+                self.place / TELEMETRY,
+                self.station.matrix.telemetry.interval,
+                job.gpus,
+                None if served is None else served.pid,
+                tenants=job.running_server is not None,
+            )
+            stack.enter_context(closing(sampler))
+            self._look(sampler)
+            run, hear = self.fields["run_id"], self.log.write
+            launch = Launch(job.command, work, hear, run, server=served)
             try:
-                running = self._launch(log)
+                process = Process(job.client, launch)
             except NeverStartedError:
                 raise
             except CollectError as error:
-                self.stopped = ("failed", error.lines()[0])
-                self.ended = datetime.now(UTC)
+                self.stopped = _failed(error.lines()[0])
                 return
-            try:
-                sampler.launched(running.pid, launched)
-                self._watch(running, sampler, launched)
-                self.duration = time.monotonic() - launched
-                self.ended = datetime.now(UTC)
-            except BaseException:
-                running.stop()  # nobody would watch it any more
-                raise
-            finally:
-                running.close()
-        log.close()
+            stack.enter_context(closing(process))
+            sampler.launched(process.running.pid, process.launched)
+            self._watch(process, sampler)
+        self._note_end(process)
+
+    def _note_end(self, process: Process) -> None:
+        """What shows once the command and the sampler have ended."""
+        running, self.process = process.running, process
         self.fields |= {"argv": running.argv, "isolation": running.isolation}
-        if log.problem is not None:
-            what = f"the log could not be written to its end: {log.problem}"
+        if self.log.problem is not None:
+            what = f"the log could not be written to its end: {self.log.problem}"
             self.watch.note("note", what)
-        self.measuring = (
-            None if log.began is None else log.began - launched,
-            None if log.ended is None else log.ended - launched,
-        )
-        self.telemetry = sampling.read(path)
+        self.telemetry = sampling.read(self.place / TELEMETRY)
         if self.server is None and self.job.running_server is None:
             self.watch.left_behind(self.telemetry)
-        self.watch.kernel(self.duration)
+        self.watch.kernel(process.seconds)
 
-    def _launch(self, log: Log) -> Running:
-        """Start the command. Raises CollectError where that fails, as NeverStartedError where it would for any run."""
-        environment, options = self.job.client
-        launch = Launch(
-            self.job.command,
-            self.place / WORK,
-            log.write,
-            self.fields["run_id"],
-            server=None if self.server is None else self.server.running,
-        )
-        try:
-            return environment.launch(launch, options)
-        except CollectError as error:
-            if environment.obstacles(options):
-                raise NeverStartedError(
-                    error.what, where=error.where, remedy=error.remedy
-                ) from None
-            raise
-
-    def _watch(
-        self, running: Running, sampler: sampling.Sampling, launched: float
-    ) -> None:
+    def _watch(self, process: Process, sampler: Sampling) -> None:
         """Wait for the end, or bring it about."""
-        job, temperature = self.job, ""
-        while True:
-            self.exit = running.wait(TICK)
-            elapsed = time.monotonic() - launched
-            for row in sampler.fresh():
-                self.watch.sample(row)
-                celsius = row["gpu_temp_celsius"]
-                temperature = f"{celsius} °C" if celsius else ""
+        for elapsed in process.ticks(TICK):
+            temperature = self._look(sampler)
             self.watch.kernel(elapsed)
-            if self.exit is not None:
-                return
             if not sampler.alive():
                 what = "the sampler ended before the run; telemetry stops there"
                 self.watch.note("note", what, elapsed)
             self.stopped = self._must_stop(elapsed)
             if self.stopped is not None:
-                self.exit = running.stop()
+                process.close()
                 return
             detail = f"{duration(elapsed)} {temperature}".strip()
-            self.station.progress.live(job.label, "running", detail)
+            self.station.progress.live(self.job.label, "running", detail)
+        self._look(sampler)
+
+    def _look(self, sampler: Sampling) -> str:
+        """Take in what was sampled since the last look; returns how hot the GPU is, in words."""
+        for row in sampler.fresh():
+            self.watch.sample(row)
+        celsius = self.watch.celsius
+        return f"{celsius} °C" if celsius else ""
 
     def _must_stop(self, elapsed: float) -> tuple[Status, str] | None:
         """Why the run must be ended now, as status and reason."""
@@ -299,11 +261,12 @@ class Run:
             )
             watch.note("memory-floor", text, elapsed)
             return "failed", text
-        gone = None if self.server is None else self.server.ended()
-        return None if gone is None else ("failed", gone)
+        return None if self.server is None else _failed(self.server.ended())
 
     def seal(self) -> None:
         """Log, telemetry and outputs, beside where the record will be, without what is private."""
+        if self.job.elsewhere:
+            (self.place / TELEMETRY).unlink(missing_ok=True)
         folder, stem = self.station.folder, self._stem
         outputs = self.job.command.outputs
         self.sealed = journal.seal(self.place, folder, stem, outputs, self.redactor)
@@ -315,7 +278,8 @@ class Run:
 
     def finish(self) -> Stored:
         """Read what the command answered, and write the record."""
-        job, server, content = self.job, self.server, self.sealed.content
+        job, server, process = self.job, self.server, self.process
+        content = self.sealed.content
         files = {role: text for role, text in content.items() if role != "log"}
         answer = job.workload.parse(content.get("log", b""), files, job.asked)
         self.load = answer.load
@@ -332,9 +296,9 @@ class Run:
         self.fields |= {
             "status": status,
             "status_reason": reason,
-            "ended": Moment.at(self.ended),
-            "duration_seconds": round(self.duration, 6),
-            "exit_code": None if self.exit is None else self.exit.code,
+            "ended": Moment.at(process.ended if process else datetime.now(UTC)),
+            "duration_seconds": round(process.seconds, 6) if process else 0.0,
+            "exit_code": process.exit.code if process and process.exit else None,
             "observed": observed,
             "metrics": dict(answer.metrics) | sampled,
             "samples": dict(answer.samples),
@@ -355,9 +319,10 @@ class Run:
     def _status(self, answer: Answer) -> tuple[Status, str | None]:
         if self.stopped is not None:
             return self.stopped
-        assert self.exit is not None
-        if self.exit.code != 0:
-            reason = self.exit.error or f"exit status {self.exit.code}"
+        assert self.process is not None
+        assert self.process.exit is not None
+        if self.process.exit.code != 0:
+            reason = how(self.process.exit)
             return "failed", "; ".join((reason, *answer.problems))
         if not answer.complete:
             why = "; ".join(answer.problems)
@@ -366,9 +331,16 @@ class Run:
 
     def _phases(self, answer: Answer) -> tuple[Phase, ...]:
         """The phases of a run: as its payload timed them, else by what was printed."""
+        process = self.process
+        if process is None:
+            return ()
         if answer.phases:
-            return phases.timed_by_payload(answer, self.launched_epoch)
-        return phases.seen_in_log(answer, *self.measuring, self.duration)
+            return phases.timed_by_payload(answer, process.launched_epoch)
+        began, ended = (
+            None if moment is None else moment - process.launched
+            for moment in (self.log.began, self.log.ended)
+        )
+        return phases.seen_in_log(answer, began, ended, process.seconds)
 
     def _sampled(self, stretches: tuple[Phase, ...]) -> dict[str, MetricValue]:
         """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's
@@ -376,7 +348,7 @@ class Run:
         server = self.server
         found = sampled_metrics.metrics(
             self.telemetry,
-            self.duration,
+            self.process.seconds if self.process else 0.0,
             phases.measured(stretches) or phases.UNKNOWN,
             served=server is not None or self.job.running_server is not None,
         )
@@ -400,8 +372,9 @@ class Run:
     @property
     def _container(self) -> Container | None:
         """The container that ran the command, else that of the server, whose client runs outside."""
-        if self.exit is not None and self.exit.container is not None:
-            return self.exit.container
+        ended = None if self.process is None else self.process.exit
+        if ended is not None and ended.container is not None:
+            return ended.container
         return None if self.server is None else self.server.container
 
     def _unavailable(self) -> dict[str, str]:
@@ -426,12 +399,6 @@ class Run:
 
     def _leave_sensors_out(self, answer: Answer) -> None:
         """Nothing was seen of the machine where the server is."""
-        kept = []
-        for item in self.sealed.evidence:
-            if item.role == "telemetry":
-                (self.station.folder / item.path).unlink(missing_ok=True)
-            else:
-                kept.append(item)
         events = self.fields["events"]
         why = {"telemetry": OF_ANOTHER_MACHINE, "machine": OF_ANOTHER_MACHINE}
         self.fields |= {
@@ -439,9 +406,13 @@ class Run:
             "machine": Machine(),
             "memory": None,
             "events": [item for item in events if item.kind in ("note", "timeout")],
-            "evidence": tuple(kept),
             "unavailable": self.fields["unavailable"] | why,
         }
+
+
+def _failed(why: str | None) -> tuple[Status, str] | None:
+    """The status and reason of a run that failed for a reason; None where there is none."""
+    return None if why is None else ("failed", why)
 
 
 def _described(error: BaseException) -> str:
@@ -453,7 +424,7 @@ def _described(error: BaseException) -> str:
 
 def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, Any]:
     """The fields of the record as they are if nothing more becomes of the run."""
-    run, matrix, shown = job.run, station.matrix, station.shown
+    run, matrix = job.run, station.matrix
     while True:
         now = datetime.now(UTC)
         started = Moment.at(now)
@@ -464,7 +435,7 @@ def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, A
             break
         # A retry within the second: the address must be new.
         time.sleep(1.05 - now.microsecond / 1e6)
-    model = shown.models[run.model]
+    model = matrix.models[run.model]
     return {
         "run_id": f"{matrix.campaign}-{stem}",
         "campaign": matrix.campaign,
@@ -473,7 +444,7 @@ def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, A
         "workload": run.workload,
         "iteration": run.iteration,
         "repeat_of": job.repeat_of,
-        "specification": shown.fingerprint(*run.cell),
+        "specification": job.specification,
         "status": "interrupted",
         "status_reason": journal.KILLED,
         "started": started,
@@ -489,9 +460,9 @@ def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, A
             model_id=model.id,
             model_path=model.path,
             random_weights=model.has_random_weights,
-            architecture=declared_architecture(matrix.models[run.model]),
-            workload=shown.declared_workload(run.workload),
-            environment=shown.declared_environment(run.environment),
+            architecture=declared_architecture(model),
+            workload=matrix.declared_workload(run.workload),
+            environment=matrix.declared_environment(run.environment),
         ),
         "metrics": {},
         "gates": gates,

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from sparkpub.record.errors import CollectError
@@ -12,10 +12,45 @@ from sparkpub.record.telemetry import Telemetry, parse
 
 
 class Sampling:
-    """A running sampler."""
+    """A sampler that has taken its first baseline sample. Raises CollectError where it does not start.
 
-    def __init__(self, process: "subprocess.Popen[str]", path: Path) -> None:
-        self._process = process
+    `server` is the root process of the server that the run will be a client of; `tenants`: it measures one that nobody
+    here started.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        interval: float,
+        gpus: Sequence[int] | None,
+        server: int | None = None,
+        *,
+        tenants: bool = False,
+    ) -> None:
+        settings = {
+            "path": str(path),
+            "interval": interval,
+            "gpus": None if gpus is None else list(gpus),
+            "server": server,
+            "tenants": tenants,
+        }
+        self._process = process = subprocess.Popen(
+            [sys.executable, "-m", "sparkpub.collect.sampler", json.dumps(settings)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Ctrl-C is for the collector: it decides when sampling ends.
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if process.stdout.readline() != "ready\n":
+            with process:
+                said = process.stderr.read().strip().splitlines() or ["it said nothing"]
+            raise CollectError(
+                f"the sampler does not start: {said[-1]}", remedy="run sparkpub doctor"
+            )
         self._rows = path.open(encoding="utf-8")
         self._header: list[str] = []
         self._rest = ""
@@ -41,64 +76,16 @@ class Sampling:
         """Whether it still samples."""
         return self._process.poll() is None
 
-    def end(self) -> None:
-        """One last sample, then the notes. Safe to call twice."""
+    def close(self) -> None:
+        """One last sample, then the notes."""
         assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._rows.close()
-
-
-@contextmanager
-def sampling(
-    path: Path,
-    interval: float,
-    gpus: Sequence[int] | None,
-    server: int | None = None,
-    *,
-    tenants: bool = False,
-) -> Iterator[Sampling]:
-    """A sampler that has taken its first baseline sample. Raises CollectError where it does not start.
-
-    `server` is the root process of the server that the run will be a client of; `tenants`: it measures one that nobody
-    here started.
-    """
-    chosen = None if gpus is None else list(gpus)
-    settings = json.dumps(
-        {
-            "path": str(path),
-            "interval": interval,
-            "gpus": chosen,
-            "server": server,
-            "tenants": tenants,
-        }
-    )
-    with subprocess.Popen(
-        [sys.executable, "-m", "sparkpub.collect.sampler", settings],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Ctrl-C is for the collector: it decides when sampling ends.
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        if process.stdout.readline() != "ready\n":
-            said = process.stderr.read().strip().splitlines() or ["it said nothing"]
-            raise CollectError(
-                f"the sampler does not start: {said[-1]}", remedy="run sparkpub doctor"
-            )
-        sampler = Sampling(process, path)
-        try:
-            yield sampler
-        finally:
-            sampler.end()
+        with self._process, self._rows:
+            with suppress(OSError):
+                self._process.stdin.close()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
 
 
 def read(path: Path) -> Telemetry:

@@ -5,6 +5,7 @@ killed one left.
 """
 
 import http
+import shutil
 import socket
 import time
 from collections.abc import Callable
@@ -13,16 +14,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sparkpub.collect import workdir
-from sparkpub.collect.environments.base import Exit, Launch, Running
+from sparkpub.collect.environments.base import Launch, Running
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
 from sparkpub.collect.machine.tree import ProcessTree
+from sparkpub.collect.process import Log, Process, how
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads.payload import pages
-from sparkpub.record.errors import CollectError
-from sparkpub.record.record import Container, Moment, Record
+from sparkpub.record.errors import CollectError, NeverStartedError
+from sparkpub.record.record import Container, Record
 
 SERVER_START = "server_start_seconds"
 FOLDER = ".server"
@@ -31,8 +33,6 @@ PACE = 0.1
 """Seconds between questions whether it is ready."""
 ANSWER_SECONDS = 5.0
 """How long one question may take."""
-KEPT = 16 << 20
-"""Bytes kept of what a server prints while it starts."""
 
 
 class LiveServer:
@@ -45,36 +45,31 @@ class LiveServer:
         """As the matrix has it."""
         self.name = name
         self._job, self._command, self._folder = job, job.server, folder
+        self._work = workdir.new(folder)
+        self._log = Log(folder / "log")
         self.problem: str | None = None
         self.start_seconds: float | None = None
         self.ready_at: datetime | None = None
         self.first_run: str | None = None
         """The run that has the server's start among its metrics."""
-        self.started = b""
-        """What it printed before its first run."""
-        self._sink: Callable[[bytes], object] = self._keep
         self.answer: str | None = None
         """What the model said before the first run; None where the server has no chat."""
         self.tree: ProcessTree | None = None
         self.container: Container | None = None
         """The container that it runs in, where an engine runs it."""
-        self.running: Running | None = None
-        """Its processes or container; None where it was not started, or was stopped."""
+        self.process: Process | None = None
+        """None where it was not started, or was stopped."""
 
-    def _hear(self, chunk: bytes) -> None:
-        self._sink(chunk)
+    @property
+    def running(self) -> Running | None:
+        """Its processes or container, where it was started and not stopped."""
+        return None if self.process is None else self.process.running
 
-    def _keep(self, chunk: bytes) -> None:
-        if len(self.started) < KEPT:
-            self.started += chunk
-
-    def pass_on(self, sink: Callable[[bytes], object]) -> None:
-        """From here on `sink` takes what it prints."""
-        self._sink = sink
-
-    def quiet(self) -> None:
-        """Between runs nobody takes what it prints."""
-        self._sink = lambda _: None
+    def heard_in(self, path: Path) -> Log:
+        """Have what it printed before its first run, and what it prints until the log is closed, in a file of a run."""
+        shutil.copyfile(self._folder / "log", path)
+        self._log.into(path)
+        return self._log
 
     def serves(self, job: Job) -> bool:
         """Whether it is the server that a run wants, and runs: in the same place, with the same command."""
@@ -82,8 +77,10 @@ class LiveServer:
         usable = self.problem is None and self.ended() is None
         return usable and same_place and job.server == self._command
 
-    def start(self, interruption: Interruption, say: Callable[[str], object]) -> None:
-        """Launch it and wait until it is ready, has ended, took too long, or nothing new may be started any more."""
+    def start(self, interruption: Interruption, progress: Progress) -> None:
+        """Launch it and wait until it is ready, has ended, took too long, or nothing new may be started any more; ask
+        one that is ready for an answer."""
+        label = f"{self._job.run.model}/{self._job.run.environment}"
         server, environment = self.declared, self._job.environment
         options = self._job.options
         shared = environment.shares_ports(options)
@@ -93,49 +90,55 @@ class LiveServer:
                 "another port"
             )
             return
-        launched = time.monotonic()
-        work = workdir.new(self._folder)
-        launch = Launch(self._command, work, self._hear, self.name)
+        launch = Launch(self._command, self._work, self._log.write, self.name)
         try:
-            self.running = environment.launch(launch, options)
+            self.process = Process((environment, options), launch)
+        except NeverStartedError:
+            raise  # a reason that lasts would fail every later run too
         except CollectError as error:
-            if environment.obstacles(options):
-                raise  # a reason that lasts would fail every later run too
             self.problem = error.lines()[0]
             return
-        self.tree = ProcessTree(self.running.pid)
-        self.container = self.running.facts()
-        if self.running.address:
-            self.problem = self._why_not_ready(launched, shared, interruption, say)
+        running = self.process.running
+        self.tree, self.container = ProcessTree(running.pid), running.facts()
+        if running.address:
+            self.problem = self._why_not_ready(
+                self.process,
+                shared,
+                interruption,
+                lambda took: progress.live(label, "starting the server", took),
+            )
         else:
             self.problem = (
                 "the server's container has no network that this machine reaches: "
                 "leave network: out, or name another one"
             )
+        if self.start_seconds is not None:
+            ready = duration(self.start_seconds)
+            progress.line(f"{label}: server ready after {ready}")
+            self._ask()
 
     def _why_not_ready(
         self,
-        launched: float,
+        process: Process,
         shared: bool,
         interruption: Interruption,
         say: Callable[[str], object],
     ) -> str | None:
         """Wait until it is ready; else why it is not. `shared`: whether its port is one of this machine."""
-        assert self.running is not None
-        server, address = self.declared, self.running.address
-        while (took := time.monotonic() - launched) < server.ready_timeout:
-            ended = self.running.wait(PACE)
-            if ended is not None:
-                return f"the server ended before it was ready: {_how(ended)}"
-            url = f"http://{address}:{server.port}"
-            page = pages.ask(url, server.health, limit=ANSWER_SECONDS, keyed=False)
+        server, address = self.declared, process.running.address
+        for took in process.ticks(PACE):
+            page = pages.ask(self.url, server.health, limit=ANSWER_SECONDS, keyed=False)
             if page.status == http.HTTPStatus.OK:
-                self.start_seconds = round(time.monotonic() - launched, 3)
+                self.start_seconds = round(time.monotonic() - process.launched, 3)
                 self.ready_at = datetime.now(UTC)
                 return None
             if interruption.finish:
                 return f"{interruption.stopped} while the server started"
+            if took > server.ready_timeout:
+                break
             say(duration(took))
+        if process.exit is not None:
+            return f"the server ended before it was ready: {how(process.exit)}"
         late = f"the server was not ready after {duration(server.ready_timeout)}"
         if not shared and not _answers(address, server):
             late += (
@@ -144,16 +147,20 @@ class LiveServer:
             )
         return late
 
-    def ask(self) -> None:
+    @property
+    def url(self) -> str:
+        """Where this machine reaches it."""
+        assert self.process is not None
+        return f"http://{self.process.running.address}:{self.declared.port}"
+
+    def _ask(self) -> None:
         """Keep one greedy answer of the model. An empty one, or a page, is why nothing is measured, unless the weights
         are random."""
-        assert self.running is not None
-        url = f"http://{self.running.address}:{self.declared.port}"
-        names = pages.listed(pages.ask(url, pages.MODELS).document)
+        names = pages.listed(pages.ask(self.url, pages.MODELS).document)
         if not names:
             return
         try:
-            found = pages.answer(url, names[0])
+            found = pages.answer(self.url, names[0])
         except pages.StopError:
             return
         self.answer = " ".join(found["text"].split())
@@ -169,60 +176,17 @@ class LiveServer:
 
     def ended(self) -> str | None:
         """How it ended, in words; None while it runs."""
-        if self.running is None:
+        if self.process is None:
             return "the server did not start"
-        found = self.running.wait(0)
-        return None if found is None else f"the server ended: {_how(found)}"
+        found = self.process.look()
+        return None if found is None else f"the server ended: {how(found)}"
 
     def close(self) -> None:
-        """End its processes or container, and remove its folder. Safe to call twice."""
-        if self.running is not None:
-            self.running.stop()
-            self.running.close()
-            self.running = None
+        """End its processes or container, and remove its folder."""
+        if self.process is not None:
+            self.process.close()
+            self.process = None
         workdir.remove(self._folder)
-
-
-class Servers:
-    """The one server that runs at a time."""
-
-    def __init__(
-        self, folder: Path, interruption: Interruption, progress: Progress
-    ) -> None:
-        self._folder = folder / FOLDER
-        self._interruption, self._progress = interruption, progress
-        self._started = 0
-        self.live: LiveServer | None = None
-
-    def serving(self, job: Job) -> LiveServer | None:
-        """The live server, where it is the one that a run wants and can be used; any other is stopped."""
-        if self.live is not None and not self.live.serves(job):
-            self.stop()
-        return self.live
-
-    def start(self, job: Job) -> LiveServer:
-        """A new server, ready and asked for an answer, or with the problem that keeps it from being so."""
-        self.stop()
-        self._started += 1
-        now = Moment.at(datetime.now(UTC)).compact
-        name = f"{job.run.environment}_{job.run.model}_server_{now}-{self._started}"
-        self.live = live = LiveServer(job, name, self._folder)
-        label = f"{job.run.model}/{job.run.environment}"
-        live.start(
-            self._interruption,
-            lambda took: self._progress.live(label, "starting the server", took),
-        )
-        if live.start_seconds is not None:
-            ready = duration(live.start_seconds)
-            self._progress.line(f"{label}: server ready after {ready}")
-            live.ask()
-        return live
-
-    def stop(self) -> None:
-        """End the live server, if there is one."""
-        live, self.live = self.live, None
-        if live is not None:
-            live.close()
 
 
 def _answers(address: str, server: Server) -> bool:
@@ -232,7 +196,3 @@ def _answers(address: str, server: Server) -> bool:
         socket.create_connection(place, ANSWER_SECONDS).close()
         return True
     return False
-
-
-def _how(ended: Exit) -> str:
-    return ended.error or f"exit status {ended.code}"

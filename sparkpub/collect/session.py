@@ -71,8 +71,8 @@ def work(here: Station, ledger: Bookkeeper, interruption: Interruption) -> None:
     """The loop of one machine: the next run, until there is none or nothing new may be started any more."""
     machine = here.machine.id
     while not interruption.finish and (job := ledger.next(machine)) is not None:
-        ended = here.measure(job)
-        if isinstance(ended, Stored):
-            ledger.keep(machine, ended)
-        elif ended == "skipped":
+        stored = here.measure(job)
+        if stored is not None:
+            ledger.keep(machine, stored)
+        elif not interruption.finish:
             ledger.skip(machine)

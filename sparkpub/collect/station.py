@@ -6,12 +6,12 @@ A collection on this machine has one station; one that is spread over several ma
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
-from sparkpub.collect import journal, server, workdir
+from sparkpub.collect import journal, workdir
 from sparkpub.collect.environments import ENVIRONMENTS
-from sparkpub.collect.gates import Gatekeeper, Passed
+from sparkpub.collect.gates import Gatekeeper, why_unmet
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
 from sparkpub.collect.machine import cgroup, controls, inventory, nvml, processes
@@ -20,15 +20,12 @@ from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.run import Run
-from sparkpub.collect.server import LiveServer, Servers
+from sparkpub.collect.server import FOLDER, LiveServer
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError
-from sparkpub.record.record import Gate, Machine
+from sparkpub.record.record import Gate, Machine, Moment
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import Stored
-
-NotMeasured = Literal["skipped", "interrupted"]
-"""Why a run has no record: a gate was not met and the matrix says skip, or nothing new may be started any more."""
 
 
 def tidied(matrix: Matrix, folder: Path) -> list[str]:
@@ -38,7 +35,7 @@ def tidied(matrix: Matrix, folder: Path) -> list[str]:
     for environment in ENVIRONMENTS.values():
         said += environment.reap()
     said += controls.restore_after_crash()
-    workdir.remove(folder / server.FOLDER)
+    workdir.remove(folder / FOLDER)
     if not folder.is_dir():
         return said
     _, redactor = public(matrix)
@@ -64,12 +61,9 @@ def opened(
             if not gate.met:
                 what = f"{gate.name} {gate.wanted} was not set: {gate.reason}"
                 progress.line(f"{what}; running anyway (recorded)")
-        servers = Servers(folder, interruption, progress)
-        stack.callback(servers.stop)
-        shown, redactor = public(matrix)
-        yield Station(
+        _, redactor = public(matrix)
+        here = Station(
             matrix,
-            shown,
             redactor,
             folder,
             inventory.facts(gpus, controlled),
@@ -77,8 +71,9 @@ def opened(
             progress,
             Gatekeeper(matrix.gates, why_no_gpu, folder.parent),
             controlled,
-            servers,
         )
+        stack.callback(here.stop_server)
+        yield here
 
 
 @dataclass
@@ -86,8 +81,6 @@ class Station:
     """One machine, set up for a campaign."""
 
     matrix: Matrix
-    shown: Matrix
-    """The matrix as records and campaign.json show it: without home folders and host names."""
     redactor: Redactor
     folder: Path
     machine: Machine
@@ -95,12 +88,15 @@ class Station:
     progress: Progress
     keeper: Gatekeeper
     controlled: tuple[Gate, ...]
-    servers: Servers
+    server: LiveServer | None = None
+    """The one server that runs at a time."""
+    servers_started: int = 0
     packages: dict[str, "dict[str, str] | str"] = field(default_factory=dict)
     """Environment to its packages, or to why they are not known."""
 
-    def measure(self, job: Job) -> Stored | NotMeasured:
-        """Gates, the server where the run needs one, the run, its record.
+    def measure(self, job: Job) -> Stored | None:
+        """Gates, the server where the run needs one, the run, its record; None where the matrix says to skip a run
+        whose gate is not met, or nothing new may be started any more.
 
         Raises CollectError where nothing can be measured here any more.
         """
@@ -108,21 +104,21 @@ class Station:
         if place not in self.packages:
             self.packages[place] = installed(job.environment, job.options)
         gates = self.controlled
-        server = self.servers.serving(job)
+        server = self._serving(job)
         if job.server is not None and server is None:
             # The idle machine's conditions first, then those of any run that a server serves.
             passed = self.wait(job, None)
-            if not isinstance(passed, Passed):
-                return passed
-            gates += passed.gates
-            server = self.servers.start(job)
+            if passed is None:
+                return None
+            gates += passed
+            server = self._start_server(job)
             if self.interruption.finish:
-                return "interrupted"
+                return None
         if server is None or server.problem is None:
             passed = self.wait(job, server)
-            if not isinstance(passed, Passed):
-                return passed
-            gates += passed.gates
+            if passed is None:
+                return None
+            gates += passed
         try:
             with Run(self, job, gates, server) as run:
                 run.follow()
@@ -135,11 +131,34 @@ class Station:
         if server is not None:
             server.served(stored.record)
             if stored.record.status != "ok":
-                self.servers.stop()
+                self.stop_server()
         return stored
 
-    def wait(self, job: Job, server: LiveServer | None) -> Passed | NotMeasured:
-        """The gates before a run, or before its server starts; or why the run may not start."""
+    def _serving(self, job: Job) -> LiveServer | None:
+        """The live server, where it is the one that a run wants and can be used; any other is stopped."""
+        if self.server is not None and not self.server.serves(job):
+            self.stop_server()
+        return self.server
+
+    def _start_server(self, job: Job) -> LiveServer:
+        """A new server that is ready, or with the problem that keeps it from being so."""
+        self.servers_started += 1
+        now = Moment.at(datetime.now(UTC)).compact
+        name = (
+            f"{job.run.environment}_{job.run.model}_server_{now}-{self.servers_started}"
+        )
+        self.server = LiveServer(job, name, self.folder / FOLDER)
+        self.server.start(self.interruption, self.progress)
+        return self.server
+
+    def stop_server(self) -> None:
+        """End the live server, if there is one."""
+        live, self.server = self.server, None
+        if live is not None:
+            live.close()
+
+    def wait(self, job: Job, server: LiveServer | None) -> tuple[Gate, ...] | None:
+        """The gates before a run, or before its server starts; None where the run may not start."""
         ends = (job.last_ended, None if server is None else server.ready_at)
         last = max((moment for moment in ends if moment is not None), default=None)
         tree = None if server is None else server.tree
@@ -151,9 +170,9 @@ class Station:
                 lambda phase, detail: self.progress.live(job.label, phase, detail),
                 tree,
             )
-        if passed.interrupted:
-            return "interrupted"
-        action, why = self.matrix.gates.on_unmet, passed.why_unmet
+        if self.interruption.finish:
+            return None
+        action, why = self.matrix.gates.on_unmet, why_unmet(passed)
         if not why:
             return passed
         if action == "stop":
@@ -162,6 +181,6 @@ class Station:
             raise CollectError(what, where="gates", remedy=remedy)
         if action == "skip":
             self.progress.line(f"{job.label}: skipped: {why}")
-            return "skipped"
+            return None
         self.progress.line(f"{job.label}: {why}; running anyway (recorded)")
         return passed

@@ -28,6 +28,8 @@ class Watch:
         self.unavailable: dict[str, str] = {}
         self.available: float | None = None
         """MemAvailable of the last sample, in GiB."""
+        self.celsius = ""
+        """The GPU's temperature in it."""
         self._say = say
         self._kernel: int | None = None
         try:
@@ -50,6 +52,7 @@ class Watch:
         """Look at one telemetry row; rows from before the launch count only as a baseline."""
         at, available = float(row["elapsed_seconds"]), row["mem_available_gib"]
         self.available = float(available) if available else None
+        self.celsius = row["gpu_temp_celsius"]
         if at < 0:
             return
         mask = int(row["gpu_throttle_reasons"] or "0", 16)

@@ -33,6 +33,7 @@ _PLACES = {
     "chroot": "native",
     "nspawn": "systemd-nspawn",
     "docker": "Docker",
+    "unknown": "",  # of imports that name no image: they are called by their keys
 }
 """Type of an environment to what readers call it."""
 _PLAIN_KEYS = {"native": "native", "container": "Docker"}

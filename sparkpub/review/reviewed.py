@@ -33,7 +33,7 @@ class ReviewedCampaign:
     known: dict[str, pd.DataFrame] = field(default_factory=dict)
     """Its tables of `runs`, `cells` and `comparisons` that were made already, of the runs that count."""
     made_from: str = ""
-    """A digest of all that decided this; empty where nothing says it."""
+    """Digest of its files, its commit and this program; empty where nobody asked for it."""
 
     # -- what counts -----------------------------------------------------------------------------------------
 

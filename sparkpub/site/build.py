@@ -28,6 +28,7 @@ from sparkpub.site.pages import (
     blog,
     downloads,
     feed,
+    gathered,
     placing,
     preview_pictures,
     programs,
@@ -85,6 +86,7 @@ def _generated(
     figures `for_posts` have pictures."""
     library = Library(publication, drawings)
     library.pictures.update(for_posts)
+    others = gathered.of(publication, drawings, cache)
     table = programs.run_table(publication)
     pages = dict(tree.pages(publication, library, table, posts))
     traced, samples = _traced(publication, library)
@@ -97,9 +99,13 @@ def _generated(
         **preview_pictures.pictures(publication, posts, cache),
         **samples,
     }
-    placed = placing.Placing(library, drawings.finished())
+    drawn = drawings.finished()
+    placed = placing.Placing(library, drawn)
     charts = {run: partial(placed.alone, figure) for run, figure in traced.items()}
-    return placed.placed(found, cache) | dict(_run_pages(publication, charts))
+    whole = placed.placed(found, cache) | dict(_run_pages(publication, charts))
+    for files_of_owner in others(drawn):
+        whole |= files_of_owner
+    return whole
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:

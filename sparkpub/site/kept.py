@@ -77,7 +77,7 @@ def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
         cache.put(key(made_from, about), rows)
     said = reviewed.out, [finding.document() for finding in findings]
     cache.put(key(made_from, "said"), to_json(said))
-    return reviewed, findings
+    return replace(reviewed, made_from=made_from), findings
 
 
 def generated_once(

@@ -5,6 +5,7 @@ import html
 import logging
 import os
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -292,7 +293,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in: those of the page, and in a list of posts those of the posts."""
-        blocks = {**self._blocks, **self._source(page).html}
+        blocks = ChainMap({**self._source(page).html}, self._blocks)
         return fill(output, blocks, "../" * page.url.count("/"))
 
     def on_post_build(self, *, config: MkDocsConfig) -> None:

@@ -46,6 +46,8 @@ class Publication:
     verdicts: Sequence[Verdict] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """By id, and behind them those of the manual that the site does not state itself."""
+    said: dict[str, list[str]] = field(default_factory=dict)
+    """What each campaign found out, by name, as far as a page asked."""
 
     def same_as(self, other: "Publication") -> bool:
         """Whether another one is made of the same."""
@@ -75,6 +77,14 @@ class Publication:
     def speeds(self) -> list[Speed]:
         """What was measured of models, cell by cell."""
         return speeds(self.review, self.results.cell_rows, self.names)
+
+    def speeds_of(self, campaign: CampaignData) -> Sequence[Speed]:
+        """Those of a campaign."""
+        return self._speeds.get(campaign.name, ())
+
+    @cached_property
+    def _speeds(self) -> Mapping[str, Sequence[Speed]]:
+        return grouped(self.speeds, attrgetter("campaign"))
 
     @cached_property
     def home(self) -> str | None:

@@ -275,7 +275,7 @@ def test_nothing_is_committed_to_a_detached_head(
     assert outcome.uncommitted is not None
     assert "3 commits could not" in outcome.uncommitted
     said = capsys.readouterr().out
-    assert said.index("git: HEAD is detached") < said.index("ok in")
+    assert said.index("1 waiting: HEAD is detached") < said.index("ok in")
     assert commits(repository) == ["Begin"]
     git(repository, "switch", "-q", "main")
     assert run(a_matrix(), data, commit=True).exit_code == 0

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import journal
-from sparkpub.collect.journal import DRAFT, FOLDER, WORK, Log
+from sparkpub.collect import journal, process
+from sparkpub.collect.journal import DRAFT, FOLDER, WORK
+from sparkpub.collect.process import Log
 from sparkpub.collect.run import Run
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
@@ -243,7 +244,7 @@ def test_a_log_ends_where_it_could_not_be_written_and_the_command_is_read_on(
     assert full.problem == "No space left on device"
     assert full.began is not None
 
-    monkeypatch.setattr(journal, "MOST", 2 << 20)
+    monkeypatch.setattr(process, "MOST", 2 << 20)
     endless = Log(tmp_path / "log")
     for _ in range(3):
         endless.write(b"x" * ((1 << 20) - 1) + b"\n")
@@ -262,7 +263,7 @@ def test_a_log_is_closed_while_somebody_prints(
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     for _ in range(200):
-        log, over = journal.Kept(tmp_path / "log"), threading.Event()
+        log, over = Log(tmp_path / "log"), threading.Event()
         writing = threading.Thread(target=printing, args=(log, over))
         writing.start()
         log.close()
@@ -272,7 +273,7 @@ def test_a_log_is_closed_while_somebody_prints(
     assert died == []
 
 
-def printing(log: journal.Kept, over: threading.Event) -> None:
+def printing(log: Log, over: threading.Event) -> None:
     while not over.is_set():
         log.write(b"INFO ready\n")
 
@@ -282,7 +283,7 @@ def test_a_log_says_when_the_measurement_began_and_ended(
 ) -> None:
     """A progress bar's first state has no line end: it counts when it is printed, not when the second overwrites it."""
     now = 100.0
-    monkeypatch.setattr("sparkpub.collect.journal.time.monotonic", lambda: now)
+    monkeypatch.setattr("sparkpub.collect.process.time.monotonic", lambda: now)
     log = Log(tmp_path / "log", begins=r"\bProcessed prompts", ends=r"^test \d")
     log.write(b"loading\nProcessed pro")
     assert log.began is None

@@ -1,11 +1,17 @@
 """When a run was measured: from what its payload timed, else from what was printed."""
 
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from sparkpub.collect import phases
-from sparkpub.plan.workloads.base import Answer
+from sparkpub.collect.environments.base import Exit, Launch
+from sparkpub.collect.process import Process
+from sparkpub.plan.workloads.base import Answer, Command
 from sparkpub.record.record import MetricValue, Observed, Phase
 from tests.collect.collecting import a_command, a_matrix, records, run
 from tests.conftest import unmet
@@ -85,3 +91,21 @@ def test_a_run_is_measured_where_its_lines_say(tmp_path: Path) -> None:
     assert measure.end_seconds == pytest.approx(measure.start_seconds + 0.5)
     power = record.metrics["gpu_power_mean_watt"]
     assert (power.reason is None) == (unmet("gpu") is None)
+
+
+def test_a_run_ends_by_the_clock_where_the_machine_slept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The monotonic clock stands still meanwhile: the review holds one against the other."""
+    running = SimpleNamespace(wait=lambda _: Exit(0), close=lambda: None)
+    place: Any = SimpleNamespace(launch=lambda *_: running)
+    launch = Launch(Command(("true",)), tmp_path, lambda _: None, "r")
+    process = Process((place, None), launch)
+    monkeypatch.setattr(time, "monotonic", lambda: process.launched)
+    begun = datetime.now(UTC)
+    while datetime.now(UTC) - begun < timedelta(milliseconds=2):
+        pass
+    assert process.look() == Exit(0)
+    process.close()
+    assert process.seconds == 0
+    assert process.ended - begun >= timedelta(milliseconds=2)

@@ -1,6 +1,7 @@
 """Sensors, telemetry, what is made of them, and what is noticed on the way."""
 
 import os
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -220,7 +221,7 @@ def test_meminfo_pressure_and_pss_are_read_in_their_units(
 
 def test_the_sampler_is_a_process_that_keeps_its_pace(tmp_path: Path) -> None:
     path = tmp_path / "telemetry.csv"
-    with sampling.sampling(path, 0.05, None) as sampler:
+    with closing(sampling.Sampling(path, 0.05, None)) as sampler:
         import time
 
         launched = time.monotonic()

@@ -361,7 +361,7 @@ def test_gates_do_not_wait_for_the_server_to_go(
         with Interruption() as interruption:
             keeper = Gatekeeper(wanted, "", tmp_path)
             passed = keeper.passed(Gpus(), None, interruption, lambda *_: None, tree)
-        return passed.why_unmet
+        return gates.why_unmet(passed)
 
     driver.pids = [os.getpid(), 2**22 + 1]
     both = "gate not met: min_free_memory_percent, exclusive_gpu"

@@ -63,6 +63,18 @@ def test_environments_are_called_by_what_they_are() -> None:
     assert names_of(runs[0]).build("c", "m", places[0]) == name
 
 
+def test_an_environment_of_which_no_type_is_known_is_called_by_its_key() -> None:
+    asked = a_record().requested.model_copy(update={"environment": {"type": "unknown"}})
+    names = names_of(
+        *(
+            a_record(environment=place, requested=asked, run_id=f"c-{place}")
+            for place in ("native", "rocm-7")
+        )
+    )
+    assert names.environment("c", "rocm-7") == "rocm-7"
+    assert names.environment("c", "native") == "native"
+
+
 def test_a_label_in_the_matrix_goes_before_every_other_name() -> None:
     """One that says with what takes no second preposition."""
     environments = {

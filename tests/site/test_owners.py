@@ -10,14 +10,17 @@ from sparkpub.record.owner import OWNER_FILE, Owner
 from sparkpub.record.record import Machine
 from sparkpub.review.checks import review
 from sparkpub.review.checks.reviewing import Judged, judged
-from sparkpub.review.dataset import Dataset, load
+from sparkpub.review.dataset import CampaignData, Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import rows
 from sparkpub.site import kept
 from sparkpub.site.build import build, publish, refuse
 from sparkpub.site.cache import WORK
-from sparkpub.site.content import SiteOptions
+from sparkpub.site.content import Page, SiteOptions
 from sparkpub.site.disk import contents
+from sparkpub.site.figures.library import Library
+from sparkpub.site.pages import tree
+from sparkpub.site.publication import Publication
 from tests.collect.test_gather import committed, line
 from tests.collect.test_gather import gathered as gather
 from tests.leaderboards import LOAD, TPUT, runs_of
@@ -160,3 +163,38 @@ def test_what_is_found_in_a_campaign_is_kept_until_a_file_of_it_changes(
     assert published() == ["c"]
     monkeypatch.setattr(kept, "head", lambda _: "another commit of the hub")
     assert published() == ["c"]
+
+
+def test_the_page_of_a_gathered_campaign_is_made_once_for_what_it_shows(
+    data: Path, gathered: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes from the cache is what was made, charts included; another file of the owner, or another name of the
+    model in the hub, makes the page anew."""
+    made: list[str] = []
+    make = tree.of_campaign
+
+    def counting(publication: Publication, library: Library, of: CampaignData) -> Page:
+        made.append(of.name)
+        return make(publication, library, of)
+
+    monkeypatch.setattr(tree, "of_campaign", counting)
+    monkeypatch.setattr(kept, "program", lambda: str(data))  # that nobody else has
+
+    def built() -> dict[str, bytes]:
+        made.clear()
+        return dict(contents(build(load(data, gathered), options)))
+
+    first = built()
+    assert sorted(made) == ["c", "some.c"]
+    charts = [uri for uri in first if uri.startswith("charts/some.c-")]
+    assert {uri.rpartition(".")[2] for uri in charts} == {"svg", "json", "csv"}
+    assert built() == first
+    assert made == ["c"]
+    log = next((gathered / "c").glob("*.log"))
+    log.write_text(log.read_text() + "\n")
+    assert built() != first  # a check finds that the log is another one
+    assert sorted(made) == ["c", "some.c"]
+    for run in (data / "c").glob("*_iter*.json"):
+        run.write_text(run.read_text().replace('"x/m"', '"x/M"'))
+    built()
+    assert sorted(made) == ["c", "some.c"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any
 
-from sparkpub.collect import invoker, journal, state
+from sparkpub.collect import journal, state
 from sparkpub.collect.books import Books, Outcome, attempted
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.fleet import cluster
@@ -41,31 +41,22 @@ class FleetBooks(Books):
         super().__init__(matrix, choice, progress)
         self.machines: dict[str, str] = {}
         """Those that are there, with their nodes: the rest of a model that another one began is for anybody."""
-        self.blocks: dict[str | None, str] = {}
-        """Machine to the model that it is at."""
         self.schedule(coverage.machines_of(self.records))
 
-    def next(self, machine: str | None) -> Job | None:
-        """See `Books.next`; the machine is at the model of this run from now on."""
-        job = super().next(machine)
-        if job is not None:
-            self.blocks[machine] = job.run.model
-        return job
-
     def open_for(self, machine: str | None) -> Iterable[PlannedRun]:
-        """See `Books.open_for`: first the model that the machine is at, then those that no other machine holds."""
+        """See `Books.open_for`: first models that the machine began, then those that no other machine holds."""
         holders = {model: self._holder(model) for model in self.shown.models}
         runs = [
             run
             for run in super().open_for(machine)
             if run.machine is not None or holders[run.model] in (None, machine)
         ]
-        return sorted(runs, key=lambda run: run.model != self.blocks.get(machine))
+        return sorted(runs, key=lambda run: holders[run.model] is None)
 
     def _holder(self, model: str) -> str | None:
         """The machine that measures a model, so that no comparison mixes machines; None where any may."""
-        for machine in self.machines:
-            if self.blocks.get(machine) == model:
+        for machine, job in self.leases.items():
+            if job.run.model == model:
                 return machine
         of_model = [record for record in self.records if record.model == model]
         latest = max(of_model, key=lambda record: record.started.value, default=None)
@@ -81,7 +72,6 @@ class FleetBooks(Books):
     def lose(self, machine: str) -> Job | None:
         """A machine is gone: its lease ends, and the run is to do again. Returns what it was at."""
         self.machines.pop(machine, None)
-        self.blocks.pop(machine, None)
         return self.leases.pop(machine, None)
 
     def receive(self, machine: str, delivery: Delivery) -> str | None:
@@ -102,7 +92,6 @@ class FleetBooks(Books):
             return None
         for item in record.evidence:
             write_atomic(self.folder / item.path, delivery.files[item.path])
-            invoker.give(self.folder / item.path)
         self.keep(None, journal.finish(self.folder, record))
         return None
 

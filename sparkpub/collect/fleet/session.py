@@ -4,7 +4,6 @@ beside it, which each machine asks for its next run, and which alone writes and 
 import importlib
 import os
 import time
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -24,11 +23,9 @@ from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 
 LOOK_SECONDS = 10.0
-"""Between looks for new nodes, and before a machine that failed gets another chance."""
+"""Between looks for new nodes, and before one that was lost is set to work again."""
 ABSENT_SECONDS = 600.0
 """How long the head waits for a machine to come back, where nothing else is left to do."""
-MOST_LOSSES = 3
-"""How often a node may fail before it gets no more work."""
 
 
 def collect(
@@ -74,13 +71,12 @@ class Head:
     interruption: Interruption
     works: dict[Any, Node] = field(default_factory=dict)
     """What is on, and where."""
-    losses: Counter[Node] = field(default_factory=Counter)
     ended: set[Node] = field(default_factory=set)
     """Nodes that have nothing to do any more."""
+    unfit: set[Node] = field(default_factory=set)
+    """Nodes on which something stands in the way."""
     none_left: bool = False
-    """Whether each node that is there failed too often."""
-    told: set[str] = field(default_factory=set)
-    """Why nodes could not go on."""
+    """Whether each node that is there is unfit."""
 
     def ask(self, what: str, *given: Any) -> Any:
         """Ask the books. Raises CollectError where they are gone."""
@@ -129,12 +125,11 @@ class Head:
         return left, at_work
 
     def _set_to_work(self) -> None:
-        """Nodes that are new, and those that get another chance."""
-        busy = {*self.works.values(), *self.ended}
+        """Nodes that are new, and those that were lost and are there again."""
+        busy = {*self.works.values(), *self.ended, *self.unfit}
         nodes = self.ask("nodes")
-        usable = [there for there in nodes if self.losses[there] < MOST_LOSSES]
-        self.none_left = bool(nodes) and not usable
-        for there in usable:
+        self.none_left = bool(nodes) and self.unfit.issuperset(nodes)
+        for there in nodes:
             if there not in busy:
                 given = self.document, there.id, self.ledger
                 self.works[self.cluster.measure(there, _measure, *given)] = there
@@ -145,15 +140,11 @@ class Head:
         try:
             lines = clusters.answer(ref)
         except LostError as error:
-            lines = (f"is lost: {error}",)
-        if lines:
-            self.losses[there] += 1
+            self.progress.line(f"{there} is lost: {error}")
         else:
-            self.ended.add(there)
-        for line in (f"{there} {line}" for line in lines):
-            if line not in self.told:
-                self.told.add(line)
-                self.progress.line(line)
+            for line in lines:
+                self.progress.line(f"{there} {line}")
+            (self.unfit if lines else self.ended).add(there)
         self.ask("leave", there.id)
 
 

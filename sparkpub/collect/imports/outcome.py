@@ -10,6 +10,7 @@ from sparkpub.collect.imports import starter
 from sparkpub.collect.imports.given import Left
 from sparkpub.collect.imports.starter import Kind
 from sparkpub.record.record import Machine, Record
+from sparkpub.record.text import counted
 
 _PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
 """What differs between reasons that are the same: names in quotes, files, and numbers."""
@@ -38,6 +39,15 @@ class ImportOutcome:
         """How many runs nothing says the machine of."""
         return [record.machine for record in self.records].count(Machine())
 
+    @property
+    def split(self) -> int:
+        """How many runs may have been computed on several machines, of which nothing says how many."""
+        return sum(
+            "RPC" in record.observed.settings.get("backends", "")
+            and record.machine.count is None
+            for record in self.records
+        )
+
     def leave(self, item: Left) -> None:
         """Count something that became no record."""
         (self.refused if item.refused else self.skipped).append(item)
@@ -62,6 +72,11 @@ class ImportOutcome:
         if self.pattern:
             texts.append(
                 f'the names of the files tell builds apart: write path: "{self.pattern}" into about.yaml'
+            )
+        if self.split:
+            texts.append(
+                f"{counted(self.split, 'run')} with RPC among the backends: where several machines computed them, "
+                'write {"nodes": 2} into a meta.json beside their files'
             )
         if mappings:
             return [*(f"# {text}" for text in texts), "", *mappings]

@@ -1,6 +1,7 @@
 """Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
+from sparkpub.collect import invoker, journal
 from sparkpub.collect.imports.facts import (
     OF_ONE_GPU,
     leading_count,
@@ -90,6 +92,8 @@ def write(
         outcome.records.append(record)
         if not outcome.preview:
             writer.write(record, files)
+    if writer.written:
+        os.sync()  # once: to wait for every file takes longer than all the rest
 
 
 @dataclass(frozen=True)
@@ -277,9 +281,9 @@ class _Writer:
         for file in files:
             name = file.evidence.path
             if name not in self.written:
-                write_atomic(self.folder / name, file.content)
+                write_atomic(self.folder / name, file.content, durable=False)
             self.written.add(name)
-        write_atomic(self.folder / f"{record.stem}.json", to_json(record))
+        journal.write(self.folder, record, durable=False)
         self.written.add(record.stem)
 
 
@@ -319,7 +323,7 @@ def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
                 "the campaign has another matrix", where=str(path), remedy=remedy
             )
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    invoker.make_folder(folder)
     title = matrix.title if matrix else f"Results of {given.campaign}"
     campaign = Campaign(
         campaign=given.campaign,
@@ -335,6 +339,7 @@ def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
         clean | {"campaign": given.campaign, "matrix": document}, strict=False
     )
     write_atomic(path, to_json(campaign))
+    invoker.give(path)
 
 
 def _requested(draft: Draft, workload_key: str, given: Given) -> Requested:

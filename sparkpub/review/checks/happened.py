@@ -236,7 +236,8 @@ def foreign_files(dataset: Dataset) -> Iterator[Finding]:
 def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, str]]:
     """The names of what lies in a data folder and does not belong there, each with its kind."""
     campaigns = campaign_folders(data)
-    own = {file for run in dataset.runs for file in run.files}
+    here = (each for each in dataset.campaigns.values() if each.folder.parent == data)
+    own = {file for campaign in here for run in campaign.runs for file in run.files}
     own |= {folder / CAMPAIGN_FILE for folder in campaigns}
     for entry in everything(data):
         path, kind = Path(entry.path), _kind(entry)

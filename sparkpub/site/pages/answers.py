@@ -126,9 +126,10 @@ def _fastest(board: Board | None) -> Card:
     question = "Which model is fastest for one user?"
     if board is None or board.metric.name != GENERATION:
         return _missing(question, "This command measures one user first:")
-    text = f"{lengths_name(board.load)}; differences under {REPEAT_PERCENT:g} % may be noise."
-    models = counted(len(board.rows), "model")
-    return _ranking(board, question, text, f"All {models}")
+    noise = f"differences under {REPEAT_PERCENT:g} % may be noise."
+    lengths = lengths_name(board.load)
+    text = f"{lengths}; {noise}" if lengths else noise.capitalize()
+    return _ranking(board, question, text, _all_of(board))
 
 
 def _together(board: Board | None) -> Card:
@@ -141,9 +142,13 @@ def _together(board: Board | None) -> Card:
     each = [entry.speed.per_user or entry.value / users for entry in leading]
     text = f"Each user gets {_range(each)} tokens a second."
     question = f"And for {flow_name(board.load)} together?"
+    return _ranking(board, question, text, _all_of(board))
+
+
+def _all_of(board: Board) -> str:
+    """What leads to the leaderboard."""
     models = len(board.rows)
-    link = f"All {models} models" if models > 1 else "The leaderboard"
-    return _ranking(board, question, text, link)
+    return f"All {models} models" if models > 1 else "The leaderboard"
 
 
 def _ranking(board: Board, question: str, text: str, link: str) -> Card:

@@ -55,6 +55,11 @@ class Section(NamedTuple):
     figures: Sequence[str]
 
 
+def source(campaign: CampaignData) -> str:
+    """The source of a campaign's page."""
+    return f"campaigns/{campaign.name}.md"
+
+
 def context(
     publication: Publication, library: Library, campaign: CampaignData
 ) -> dict[str, Any]:
@@ -228,10 +233,8 @@ def in_order(publication: Publication) -> list[CampaignData]:
 
 def is_home(publication: Publication, campaign: CampaignData) -> bool:
     """Whether a campaign measured models on the machine that comes first."""
-    return any(
-        speed.campaign == campaign.name and speed.machine == publication.home
-        for speed in publication.speeds
-    )
+    speeds = publication.speeds_of(campaign)
+    return any(speed.machine == publication.home for speed in speeds)
 
 
 def extent(publication: Publication, campaign: CampaignData) -> str:
@@ -262,7 +265,14 @@ def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
 
 def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     """What the campaign found out, by leading metric: what differs, what shape it has, which is best."""
-    whole = StudiedCampaign(publication, campaign)
+    said = publication.said
+    if campaign.name not in said:
+        said[campaign.name] = _answers(StudiedCampaign(publication, campaign))
+    return said[campaign.name]
+
+
+def _answers(whole: StudiedCampaign) -> list[str]:
+    publication, campaign = whole.site, whole.data
     alone = publication.shared(campaign) or capacity(capacities(whole))
     if alone:
         return [alone]

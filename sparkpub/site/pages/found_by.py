@@ -14,9 +14,8 @@ MOST = 2000
 def of_campaign(publication: Publication, campaign: CampaignData) -> str:
     """Names of a campaign: its key, its models, environments and engines."""
     names = publication.names.campaign(campaign.name)
-    mine = [speed for speed in publication.speeds if speed.campaign == campaign.name]
     called = (*names.models.values(), *names.environments.values())
-    return of_speeds(mine, campaign.name, *called)
+    return of_speeds(publication.speeds_of(campaign), campaign.name, *called)
 
 
 def of_speeds(speeds: Iterable[Speed], *others: str) -> str:

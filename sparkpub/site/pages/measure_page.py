@@ -42,6 +42,7 @@ def identity(speed: Speed) -> str:
 def _row(speed: Speed) -> dict[str, Any]:
     load, setup = speed.load, speed.setup
     place = environment_name(setup.environment_type)
+    recipe = (speed.weights, speed.engine, place, speed.machine)
     values = {
         "total": speed.mean(GENERATION),
         "each": speed.per_user,
@@ -53,7 +54,7 @@ def _row(speed: Speed) -> dict[str, Any]:
         "key": speed.model.key,
         "model": speed.model.name,
         "weights_id": setup.model_id,
-        "recipe": f"{speed.weights}, {speed.engine}, {place}, {speed.machine}",
+        "recipe": ", ".join(filter(None, recipe)),
         "campaign": speed.campaign,
         "tool": load.tool,
         "load": f"{load_name(load)} ({load.tool})",

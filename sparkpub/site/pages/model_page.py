@@ -13,8 +13,9 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import parts_of
+from sparkpub.review.results import Results
 from sparkpub.review.setup import Setup
-from sparkpub.review.speeds import GENERATION, Speed
+from sparkpub.review.speeds import GENERATION, RATES, Speed
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site.figures import speeds as curves
 from sparkpub.site.figures.figure import Figure
@@ -125,7 +126,7 @@ def context(
         "context": context_chart,
         "versions": versions_chart,
         "recipes": [
-            _recipe(name, speeds)
+            _recipe(name, speeds, publication.results)
             for name, speeds in zip(names.values(), model.setups.values(), strict=True)
         ],
         "compared": identity(min(compared, key=_by_load)) if compared else "",
@@ -180,9 +181,9 @@ def reached(board: Board, row: RankedModel) -> tuple[str, str]:
 # -- set-ups -----------------------------------------------------------------------------------------------
 
 
-def _recipe(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
-    """How to do it again, and what it reached: the commands are as a shell takes them, the server's where there is
-    one."""
+def _recipe(name: str, speeds: Sequence[Speed], results: Results) -> dict[str, Any]:
+    """How to do it again, and what it reached, in cells without a rate, too: the commands are as a shell takes them,
+    the server's where there is one."""
     record, commands = speeds[0].records[0], {}
     server = record.requested.environment.get("server")
     if isinstance(server, dict) and server.get("argv"):
@@ -200,11 +201,24 @@ def _recipe(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
         "campaigns": grouped(speeds, lambda speed: speed.campaign),
         "speeds": sorted(speeds, key=_by_load),
         "more": {
-            metric: sorted(mean for speed in speeds if (mean := speed.mean(name)))
+            metric: means
             for name, metric in METRICS.items()
-            if name.startswith(MORE) and any(name in one.figures for one in speeds)
+            if name.startswith(MORE) and (means := _means(name, speeds, results))
         },
     }
+
+
+def _means(metric: str, speeds: Sequence[Speed], results: Results) -> list[float]:
+    """What these reached, the smallest first, and what cells of the same builds did that have no rate."""
+    found = [mean for speed in speeds if (mean := speed.mean(metric))]
+    for campaign, *build in {(speed.campaign, *speed.cell[:2]) for speed in speeds}:
+        found += [
+            row.mean
+            for row in results.cells_of(campaign, metric)
+            if [*row.cell[:2]] == build
+            and not any(results.cell(campaign, row.cell, rate) for rate in RATES)
+        ]
+    return sorted(found)
 
 
 def _by_load(speed: Speed) -> tuple[float, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import File, Page, SearchAnswer
 from sparkpub.site.figures import speeds
 from sparkpub.site.figures.library import Library
@@ -92,21 +93,26 @@ def _front(page: MakePage, publication: Publication, posts: Sequence[Post]) -> P
 def _campaigns(
     page: MakePage, publication: Publication, library: Library
 ) -> Iterator[tuple[str, File]]:
-    """The list of campaigns, and the page of each."""
-    campaigns = publication.campaigns
+    """The list of campaigns, and the page of each that is no other owner's."""
     ordered = campaign_page.in_order(publication)
     cards = [campaign_page.card(publication, item) for item in ordered]
     yield "campaigns/index.md", page("campaigns", campaigns=cards)
-    for campaign in campaigns:
-        lead = campaign_page.context(publication, library, campaign)
-        made = page(
-            "campaign",
-            lead=lead,
+    for campaign in publication.own_campaigns:
+        yield (
+            campaign_page.source(campaign),
+            of_campaign(publication, library, campaign),
         )
-        seen = {"image": preview_pictures.card(campaign)}
-        words = found_by.of_campaign(publication, campaign)
-        whole = replace(made, meta={**made.meta, **seen}, found_by=words)
-        yield f"campaigns/{campaign.name}.md", whole
+
+
+def of_campaign(
+    publication: Publication, library: Library, campaign: CampaignData
+) -> Page:
+    """The page of a campaign."""
+    lead = campaign_page.context(publication, library, campaign)
+    made = templating.page("campaign", publication=publication, lead=lead)
+    seen = {"image": preview_pictures.card(campaign)}
+    words = found_by.of_campaign(publication, campaign)
+    return replace(made, meta={**made.meta, **seen}, found_by=words)
 
 
 def _models(

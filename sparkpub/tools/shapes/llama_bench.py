@@ -74,12 +74,15 @@ def runs(file: ResultFile) -> list[ShapedRun]:
         )
         found.append(ShapedRun({}, omitted=what))
     types = {test.get("model_type") for test in alone}
-    devices = " ".join(_DEVICES.findall(file.text))
+    of_all = {
+        "devices": " ".join(_DEVICES.findall(file.text)),
+        "nodes": _nodes(file.text),
+    }
     for of_run in _together(alone):
         report = json.dumps(of_run, indent=1).encode()
         if len(of_run) == len(tests) and file.suffix in forms.JSON:
             report = file.content
-        said = document(of_run) | {"devices": devices, "nodes": _nodes(file.text)}
+        said = document(of_run) | of_all
         family = str(of_run[0].get("model_type")).replace(" - ", " ")
         files = {"report": report}
         run = ShapedRun(said, files, family=family, is_mixed=len(types) > 1)

@@ -125,6 +125,18 @@ def test_what_the_table_of_llama_bench_does_not_say_is_not_guessed(
     # Its own machine, and one with two servers.
     machines = {(run.model, run.machine.kind, run.machine.count) for run in records}
     assert machines == {("tiny-f16", "dgx-spark", 2)}
+    # A build that can use others need not have done so: whoever ran it is asked.
+    rpc = tmp_path / "rpc"
+    rpc.mkdir()
+    text = (LLAMA / "multi.md").read_text().replace("CPU  ", "CPU,RPC")
+    (rpc / "printed.txt").write_text(text)
+    outcome, records = imported(rpc, tmp_path / "asked")
+    assert {run.machine.count for run in records} == {None}
+    assert f"{len(records)} runs with RPC" in outcome.lines()[-1]
+    (rpc / "meta.json").write_text('{"nodes": 2}')
+    outcome, records = imported(rpc, tmp_path / "said")
+    assert {run.machine.count for run in records} == {2}
+    assert "RPC" not in outcome.lines()[-1]
     outcome, records = imported(LLAMA / "models.md", tmp_path / "m", model="tiny")
     assert outcome.refused == []  # one name does not fit all three
     assert {record.model for record in records} == {

@@ -54,15 +54,18 @@ LONGEST = 2000
 """Characters of a text that is kept: templates of chats and licences are longer, and say nothing of a run."""
 QUESTION = "In two or three sentences: what is the capital of France, and what is it known for?"
 ANSWER_TOKENS = 160
+KEYLESS = (401, 403)
+"""What a server answers that wants a key."""
 LASTING = 78
 """Exit code of a driver where the next attempt would end the same way: EX_CONFIG of sysexits.h."""
 
 
 class StopError(Exception):
-    """Why nothing can be measured; `lasts` where the next attempt would end the same way."""
+    """Why nothing can be measured; `lasts` where the next attempt would end the same way, `keyless` where a key is
+    wanted."""
 
-    def __init__(self, why: str, *, lasts: bool = True) -> None:
-        self.lasts = lasts
+    def __init__(self, why: str, *, lasts: bool = True, keyless: bool = False) -> None:
+        self.lasts, self.keyless = lasts, keyless
         super().__init__(why)
 
 
@@ -168,7 +171,7 @@ def refusal(url: str, page: Fetched) -> str | None:
     if status is None:
         what = f"no server answers at {where} ({why})"
         return f"{what}; start it, or correct the address"
-    if status in (401, 403):
+    if status in KEYLESS:
         return f"{where} wants a key (status {status}); set OPENAI_API_KEY"
     remedy = "give the address of the server itself"
     if status >= 500:
@@ -176,17 +179,25 @@ def refusal(url: str, page: Fetched) -> str | None:
     return f"{where} answered with {why}; {remedy}"
 
 
-def unserved(
-    url: str, names: list[str], wanted: str | None, setting: str = "model:"
-) -> str | None:
-    """Why a model cannot be measured on a server that lists these names, and what to do about it: `setting` is where
-    the model was named."""
+def models(
+    url: str, wanted: str | None, setting: str = "model:", *, keyed: bool = True
+) -> list[str]:
+    """The names of the models that a server lists. Raises StopError where it lists none, or not the one that is wanted;
+    `setting` is where that was named."""
+    page = ask(url, MODELS, keyed=keyed)
+    refused, status = refusal(url, page), page.status
+    if refused is not None:
+        lasts = status is not None and status < 500
+        raise StopError(refused, lasts=lasts, keyless=status in KEYLESS)
+    names = listed(page.document)
     if wanted is None and not names:
-        return f"{url}{MODELS} names no model; say which in {setting}"
+        raise StopError(f"{url}{MODELS} names no model; say which in {setting}")
     # Ollama takes a name without its tag for that with the tag `latest`.
     if wanted is None or not names or {wanted, f"{wanted}:latest"} & set(names):
-        return None
-    return f"{url} does not serve {told(wanted)}; correct {setting}, it serves {some(names)}"
+        return names
+    raise StopError(
+        f"{url} does not serve {told(wanted)}; correct {setting}, it serves {some(names)}"
+    )
 
 
 def some(names: list[str]) -> str:
@@ -216,16 +227,8 @@ def who(url: str) -> dict[str, Any]:
 
 def choose_model(url: str, wanted: str | None) -> tuple[str, dict[str, Any]]:
     """The model's name on the server, and what its pages say. Raises StopError."""
-    page = ask(url, MODELS)
-    refused = refusal(url, page)
-    if refused is not None:
-        raise StopError(refused, lasts=page.status is not None and page.status < 500)
-    names, said = listed(page.document), who(url)
-    chosen = wanted or next(iter(loaded(said) or names), None)
-    lacking = unserved(url, names, chosen)
-    if lacking is not None:
-        raise StopError(lacking)
-    return str(chosen), said
+    names, said = models(url, wanted), who(url)
+    return wanted or (loaded(said) or names)[0], said
 
 
 def within(document: Any, *path: str | int) -> Any:
