@@ -10,6 +10,8 @@ from sparkpub.review.speeds import GENERATION, PROMPT, Speed
 
 _ANSWERS = (GENERATION, "ttft_p50_ms", "ttft_mean_ms", PROMPT)
 """Metrics that two owners are compared by, the first that both have."""
+ENDS = 3
+"""Owners with the lowest figures, and with the highest, beside whom each one stands."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class OwnersPair:
 
 
 def pairs(speeds: Iterable[Speed]) -> list[OwnersPair]:
-    """Everything that several owners measured, in both directions: each owner's best figure of it."""
+    """Everything that several owners measured, each owner's best figure of it beside the others', or of many beside the
+    lowest and the highest of them."""
     sure = [
         speed
         for speed in speeds
@@ -52,11 +55,13 @@ def pairs(speeds: Iterable[Speed]) -> list[OwnersPair]:
             ):
                 best[speed.owner] = speed
             if len(best) > 1:
+                ranked = sorted(best, key=lambda name: best[name].figures[metric].mean)
+                beside = {*ranked[:ENDS], *ranked[-ENDS:]}
                 found += [
                     OwnersPair(best[one], best[other], metric)
                     for one in best
                     for other in best
-                    if one != other
+                    if one != other and other in beside
                 ]
                 break
     return found

@@ -22,19 +22,13 @@ from sparkpub.review.committed import head
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
-from sparkpub.review.tables import cells, comparisons, runs
 from sparkpub.review.tables.column import Columns, table
 from sparkpub.site.cache import Cache, key
 from sparkpub.site.content import File, Page, data_of
+from sparkpub.site.pages.downloads import TABLES
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.stamp import program
-
-_TABLES: Mapping[str, Columns] = {
-    "runs": runs.COLUMNS,
-    "cells": cells.COLUMNS,
-    "comparisons": comparisons.COLUMNS,
-}
 
 
 def judged_once(dataset: Dataset, name: str, cache: Cache) -> Judged:
@@ -59,11 +53,9 @@ def judged_once(dataset: Dataset, name: str, cache: Cache) -> Judged:
 
 def _kept(campaign: CampaignData, made_from: str, cache: Cache) -> Judged:
     """Raises ValueError or TypeError for what is not there or damaged."""
-    parts = {
-        name: cache.get(key(made_from, name)) or b"" for name in ("said", *_TABLES)
-    }
+    parts = {name: cache.get(key(made_from, name)) or b"" for name in ("said", *TABLES)}
     out, findings = from_json(parts["said"])
-    known = {name: _read(parts[name], about) for name, about in _TABLES.items()}
+    known = {name: _read(parts[name], about) for name, about in TABLES.items()}
     found = [Finding(**finding) for finding in findings]
     return ReviewedCampaign(campaign, out, known, made_from), found
 
@@ -72,7 +64,7 @@ def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
     reviewed, findings = judged(dataset, name)
     reviewed = replace(reviewed, made_from=made_from)
     results = Results(ReviewedDataset(dataset, {name: reviewed}))
-    for about in _TABLES:
+    for about in TABLES:
         rows = getattr(results, about).to_parquet(index=False)
         cache.put(key(made_from, about), rows)
     said = reviewed.out, [finding.document() for finding in findings]

@@ -109,7 +109,10 @@ def _of_verdict(names: Names, metric: Metric, rows: ComparedRows, which: str) ->
     says, why = "No clear effect", ""
     if is_of_few(row):
         says = "Too few independent runs to judge the effect"
-        why = f"; {MINIMUM_RUNS} are needed"
+        # Nobody can measure again what others published.
+        campaign = names.dataset.campaigns.get(row.campaign)
+        if campaign is None or not campaign.published:
+            why = f"; {MINIMUM_RUNS} are needed"
     elif bounds and (min(bounds) > 0 or max(bounds) < 0):
         why = "; not significant after correction for the number of comparisons"
     about = f"{_effect(candidate)} on {metric.within_sentence} for {which}"

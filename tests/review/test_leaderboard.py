@@ -10,6 +10,7 @@ from sparkpub.record.record import Machine, Record, Spread
 from sparkpub.review.checks import Finding
 from sparkpub.review.leaderboard import Board, boards, machines
 from sparkpub.review.names import Names
+from sparkpub.review.owners import pairs
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import Speed, speeds
 from sparkpub.review.tables.column import rows
@@ -97,6 +98,25 @@ def test_machines_without_a_name_are_one_of_each_owner() -> None:
 FAR = {**ONE, "input_tokens": 64, "output_tokens": 64}
 BATCHES = {"type": "generate", "input_tokens": 128, "output_tokens": 32}
 BATCHES |= {"batch_size": 8, "requests": 48}
+
+
+def test_of_many_owners_each_stands_beside_the_lowest_and_the_highest() -> None:
+    """Pages of all owners grow as their number then, and not as its square."""
+    found = []
+    for number in range(9):
+        name = f"o{number}"
+        values = [50.0 + number, 50.2 + number]
+        (speed,) = measured(*runs_of("a", values, load=ONE, campaign=name))
+        found.append(replace(speed, owner=name))
+    beside = {
+        one: [pair.other.owner for pair in pairs(found) if pair.one.owner == one]
+        for one in ("o0", "o4")
+    }
+    assert beside == {
+        "o0": ["o1", "o2", "o6", "o7", "o8"],
+        "o4": ["o0", "o1", "o2", "o6", "o7", "o8"],
+    }
+    assert len(pairs(found[:4])) == 4 * 3
 
 
 @pytest.mark.parametrize(
