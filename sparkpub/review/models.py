@@ -95,6 +95,15 @@ def short_name(name: str) -> str:
     return name if found is None else found[0].upper()
 
 
+LARGE = 20
+"""Parameters in 10**9 from which on a model leads: smaller ones are faster, and nobody buys the machine for them."""
+
+
+def is_large(name: str) -> bool:
+    """Whether a model's name states at least `LARGE`."""
+    return stated_sizes(name).get("", 0) >= LARGE * 1e9
+
+
 def stated_sizes(name: str) -> dict[str, float]:
     """The numbers of parameters in a name by their mark, `A`, `E` or none: the first of each."""
     return {

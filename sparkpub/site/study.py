@@ -17,6 +17,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names, told_apart
 from sparkpub.review.reviewed import Cell
+from sparkpub.review.statistics.estimate import deciding_level
 from sparkpub.review.tables.column import TableRow, plain
 from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site.publication import (
@@ -148,7 +149,7 @@ class StudiedCampaign:
     def differences(self) -> pd.DataFrame:
         """Every comparison of a leading metric on a scale with a true zero, by metric, what is decided first, and the
         largest difference: `panel` (the metric's label), `name`, `value` (in per cent), `low, high` (the interval that
-        decides), `verdict`, `p_adjusted`."""
+        decides, of `level` %), `verdict`, `p_adjusted`."""
         found = []
         for place, metric in enumerate(self.headlines):
             for row in self.compared(metric):
@@ -167,6 +168,7 @@ class StudiedCampaign:
                     "low": low,
                     "high": high,
                     "verdict": row.verdict,
+                    "level": 100 * deciding_level(row.verdict, row.equivalence_p),
                     "p_adjusted": row.p_adjusted,
                     "place": (place, RANKS.get(row.verdict, 1), -abs(value)),
                 }

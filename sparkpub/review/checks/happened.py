@@ -278,15 +278,18 @@ _FACTS: Mapping[str, Callable[[Record], object]] = {
 
 
 def unrecorded(campaign: CampaignData) -> list[str]:
-    """Every fact that runs of a campaign lack, so that no check can judge it, with how many do: `the log (63 of 63
-    runs)`."""
+    """The facts that runs of a campaign lack, so that no check can judge them, with how many do: `the log, the
+    machine (63 of 63 runs)`."""
     records = campaign.records
-    found = []
+    by_number: dict[int, list[str]] = defaultdict(list)
     for fact, read in _FACTS.items():
-        lacking = sum(not read(record) for record in records)
-        if lacking:
-            found.append(f"{fact} ({lacking} of {counted(len(records), 'run')})")
-    return found
+        by_number[sum(not read(record) for record in records)].append(fact)
+    every = counted(len(records), "run")
+    return [
+        f"{', '.join(facts)} ({lacking} of {every})"
+        for lacking, facts in by_number.items()
+        if lacking
+    ]
 
 
 DIFFERED = "differed from the evidence"

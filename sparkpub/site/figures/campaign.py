@@ -174,13 +174,16 @@ def comparison(campaign: StudiedCampaign) -> Figure:
         )
     by_panel = rows.assign(tip=column(rows, told)).groupby("panel", sort=False)
     drawn = by_panel.head(_room(by_panel.ngroups))
+    of_level = [f"{level:g} %" for level in rows["level"].unique()]
+    levels = of_level[0]
+    if len(of_level) > 1:
+        levels = "deciding (90 % for equal and not clear, else 95 %)"
     return Figure(
         says=said.verdicts(rows, campaign.baseline, margin),
         chart=chart(shapes.forest, drawn, title=DIFFERENCE, band=margin),
         table=table_of(told),
         sample=_joined(
-            "Lines are deciding intervals (90 % for equal and not clear, else 95 %), the band "
-            f"±{margin:g} %. Only verdicts are corrected (Holm).",
+            f"Lines are {levels} intervals, the band ±{margin:g} %. Only verdicts are corrected (Holm).",
             drawn_of(len(drawn), len(rows), "differences"),
         ),
     )

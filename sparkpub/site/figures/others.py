@@ -20,6 +20,7 @@ from sparkpub.record.text import (
     span,
 )
 from sparkpub.review.grouping import grouped
+from sparkpub.review.models import is_large
 from sparkpub.review.setup import setup_of
 from sparkpub.review.statistics.estimate import Floats
 from sparkpub.review.tables.bandwidths import UNKNOWN
@@ -53,17 +54,20 @@ _WAITS = {
 
 
 def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
-    """The table of capacities in the order of the ranking: `name` (the build), `column` (the limit), `value` (requests
-    a second, 0 where no rate holds), `highest` (rate that was measured)."""
+    """The table of capacities in the order of the ranking, large models first: `name` (the build), `column` (the
+    limit), `value` (requests a second, 0 where no rate holds), `highest` (rate that was measured)."""
     rows = campaign.part(campaign.site.results.capacities)
     if "workload" in campaign.only:  # which is one rate of many
         return rows[:0]
     told = in_order(table_rows(rows[rows["limit_seconds"] == TOLD_SECONDS]))
     ranked = [(row.model, row.environment, row.load) for row in told]
     builds = list(zip(rows["model"], rows["environment"], rows["load"], strict=True))
-    campaign_name = campaign.data.name
+    named = {
+        build: campaign.names.build(campaign.data.name, *build[:2]) for build in ranked
+    }
+    ranked.sort(key=lambda build: not is_large(named[build]))
     rows["rank"] = [ranked.index(build) for build in builds]
-    rows["name"] = [campaign.names.build(campaign_name, *build[:2]) for build in builds]
+    rows["name"] = [named[build] for build in builds]
     rows["column"] = rows["limit_seconds"].map("{:g} s".format)
     rows["value"], rows["highest"] = rows["rate"].fillna(0), rows["rates"].str[-1]
     return rows.sort_values(["rank", "limit_seconds"], kind="stable")

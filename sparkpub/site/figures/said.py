@@ -16,7 +16,7 @@ from sparkpub.record.text import (
     rounded,
     span,
 )
-from sparkpub.review.models import stated_sizes
+from sparkpub.review.models import LARGE, is_large
 from sparkpub.review.names import in_environment, runs_of
 from sparkpub.review.progress import VersionLine, beyond_noise, in_words
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
@@ -27,8 +27,6 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.study import StudiedCampaign
 
-LARGE = 20
-"""Parameters in 10**9 from which on a model leads: smaller ones are faster, and nobody buys the machine for them."""
 CLOSE = 0.1
 """In per cent: runs that all lie nearer to the mean than this are not told apart."""
 MOST_NAMED = 4
@@ -57,11 +55,6 @@ class Curve:
         return float(self.cells[-1][1].mean)
 
     @property
-    def is_large(self) -> bool:
-        """Whether the model's name states at least `LARGE`."""
-        return stated_sizes(self.name).get("", 0) >= LARGE * 1e9
-
-    @property
     def knee(self) -> float | None:
         """The value at the knee, where there is one."""
         place = self.growth.knee
@@ -69,7 +62,8 @@ class Curve:
 
 
 def curves(campaign: StudiedCampaign, axis: Axis, metric: Metric) -> list[Curve]:
-    """The lines of an axis along which a metric has two means or more: those with a shape first, the best first."""
+    """The lines of an axis along which a metric has two means or more: those with a shape first, then those of
+    large models, the best first."""
     statistics = {cell.cell: cell for cell in campaign.statistics(metric)}
     found = []
     for line, name in campaign.lines.items():
@@ -79,8 +73,9 @@ def curves(campaign: StudiedCampaign, axis: Axis, metric: Metric) -> list[Curve]
             found.append(Curve(line, name, cells))
     sign = 1 if metric.direction == "lower" else -1
 
-    def place(curve: Curve) -> tuple[bool, float]:
-        return len(curve.cells) < SHOWS_A_SHAPE, sign * curve.last()
+    def place(curve: Curve) -> tuple[bool, bool, float]:
+        is_short = len(curve.cells) < SHOWS_A_SHAPE
+        return is_short, not is_large(curve.name), sign * curve.last()
 
     return sorted(found, key=place)
 
@@ -105,7 +100,7 @@ def growing(metric: Metric, found: Sequence[Curve]) -> str:
     text = f"with {line.word} on {len(alike)} of {len(found)} lines"
     if shape != "level":
         farthest, way = (max, "up") if shape == "grows" else (min, "down")
-        large = [curve for curve in alike if curve.is_large]
+        large = [curve for curve in alike if is_large(curve.name)]
         best = farthest(large or alike, key=Curve.last)
         size = f" from {LARGE}B up" if 0 < len(large) < len(alike) else ""
         text += f", {way} to {metric.told(best.last())}{size} ({best.name})"

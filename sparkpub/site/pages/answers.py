@@ -15,13 +15,12 @@ from sparkpub.record.text import between, counted, listed, rounded, span
 from sparkpub.review.differences import is_of_weights, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
-from sparkpub.review.models import ModelName
+from sparkpub.review.models import LARGE, ModelName, is_large
 from sparkpub.review.names import environment_name, flow_name, lengths_name
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.over import REPEAT_PERCENT
-from sparkpub.site.figures.said import LARGE
 from sparkpub.site.figures.speeds import before, decode, first_token, shows_context
 from sparkpub.site.pages import campaign_page, memory, model_links, model_page
 from sparkpub.site.pages.leaderboard_page import (
@@ -178,16 +177,12 @@ def _ranking(board: Board, question: str, text: str, link: str) -> Card:
 
 def _leading(board: Board) -> list[RankedModel]:
     """The models that may lead, the best first: the large ones, or all where none is."""
-    return [row for row in board.rows if _is_large(row)] or list(board.rows)
+    return [row for row in board.rows if is_large(row.model.name)] or list(board.rows)
 
 
 def _size(board: Board) -> str:
     """Of which models a card is, where it is of the large ones only."""
-    return f"from {LARGE}B up, " if _is_large(_leading(board)[0]) else ""
-
-
-def _is_large(row: RankedModel) -> bool:
-    return (row.billions or 0) >= LARGE
+    return f"from {LARGE}B up, " if is_large(_leading(board)[0].model.name) else ""
 
 
 def _range(values: Iterable[float], digits: int = 2) -> str:

@@ -76,6 +76,7 @@ def context(
     charts = [*first, *rest][:CHARTS]
     charts.sort(key=lambda chart: placed[chart].says not in about["answers"])
     shown = {placed[chart].says for chart in charts}
+    is_said = any(placed[chart].sample.startswith(about["sample"]) for chart in charts)
     recipes = []
     if campaign.matrix is None:
         recipes = differences.differences(campaign, publication.names)
@@ -86,6 +87,7 @@ def context(
         "unrecorded": unrecorded(campaign),
         "is_home": is_home(publication, campaign),
         "card": about,
+        "sample": "" if is_said else about["sample"],
         "answers": [answer for answer in about["answers"] if answer not in shown],
         "problems": findings.problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),

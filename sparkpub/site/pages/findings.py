@@ -23,6 +23,11 @@ def problems(findings: Iterable[Finding]) -> list[Sequence[Finding]]:
     return sorted(by_check(found).values(), key=place)
 
 
+def brief(message: str) -> str:
+    """What a finding says first: the example and what follows from it are on the page of checks."""
+    return message.partition(" For example ")[0].partition(": ")[0].rstrip(".") + "."
+
+
 def by_check(findings: Iterable[Finding]) -> Mapping[str, Sequence[Finding]]:
     """The findings of each check."""
     return grouped(findings, attrgetter("check"))

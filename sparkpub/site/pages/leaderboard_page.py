@@ -20,6 +20,7 @@ from sparkpub.review.leaderboard import (
     RankedFigure,
     RankedModel,
 )
+from sparkpub.review.models import LARGE, is_large
 from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.speeds import MILLISECONDS, Speed
 from sparkpub.review.tables.capacities import LIMITS
@@ -45,6 +46,7 @@ def context(publication: Publication) -> dict[str, Any]:
         "filters": _filters(boards),
         "unranked": list(_unranked(publication)),
         "campaigns": publication.dataset.campaigns,
+        "parts_of": parts_of_board,
         "columns_of": columns_of,
         "cell": cell,
         "caption": partial(caption, publication),
@@ -56,6 +58,14 @@ def context(publication: Publication) -> dict[str, Any]:
         "anchor": model_links.anchor,
         "SHADES": SHADES,
     }
+
+
+def parts_of_board(board: Board) -> dict[str, list[RankedModel]]:
+    """The rows of a board, those of large models first; where both kinds are there, under a title for the others."""
+    by_size = grouped(board.rows, lambda row: is_large(row.model.name))
+    rest = f"Below {LARGE}B, or size not stated" if True in by_size else ""
+    parts = {"": by_size.get(True, []), rest: by_size.get(False, [])}
+    return {title: list(rows) for title, rows in parts.items() if rows}
 
 
 def columns_of(board: Board) -> dict[int | None, list[str]]:

@@ -1,8 +1,9 @@
 """What the page of a model shows: one model over all campaigns, machines, formats and engines."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from sparkpub.record.metrics import METRICS, Metric
@@ -126,7 +127,7 @@ def context(
         "context": context_chart,
         "versions": versions_chart,
         "recipes": [
-            _recipe(name, speeds, publication.results)
+            _recipe(publication, name, speeds)
             for name, speeds in zip(names.values(), model.setups.values(), strict=True)
         ],
         "compared": identity(min(compared, key=_by_load)) if compared else "",
@@ -181,7 +182,9 @@ def reached(board: Board, row: RankedModel) -> tuple[str, str]:
 # -- set-ups -----------------------------------------------------------------------------------------------
 
 
-def _recipe(name: str, speeds: Sequence[Speed], results: Results) -> dict[str, Any]:
+def _recipe(
+    publication: Publication, name: str, speeds: Sequence[Speed]
+) -> dict[str, Any]:
     """How to do it again, and what it reached, in cells without a rate, too: the commands are as a shell takes them,
     the server's where there is one."""
     record, commands = speeds[0].records[0], {}
@@ -198,12 +201,14 @@ def _recipe(name: str, speeds: Sequence[Speed], results: Results) -> dict[str, A
         "first": speeds[0],
         "record": record,
         "commands": commands,
+        "notes": _notes(publication, speeds),
         "campaigns": grouped(speeds, lambda speed: speed.campaign),
         "speeds": sorted(speeds, key=_by_load),
         "more": {
             metric: means
             for name, metric in METRICS.items()
-            if name.startswith(MORE) and (means := _means(name, speeds, results))
+            if name.startswith(MORE)
+            and (means := _means(name, speeds, publication.results))
         },
     }
 
@@ -219,6 +224,16 @@ def _means(metric: str, speeds: Sequence[Speed], results: Results) -> list[float
             and not any(results.cell(campaign, row.cell, rate) for rate in RATES)
         ]
     return sorted(found)
+
+
+def _notes(publication: Publication, speeds: Iterable[Speed]) -> Iterable[str]:
+    """What those who measured say of these cells."""
+    return dict.fromkeys(
+        note.text
+        for speed in speeds
+        for note in publication.dataset.campaigns[speed.campaign].info.footnotes
+        if any(fnmatchcase("/".join(speed.cell), cell) for cell in note.cells)
+    )
 
 
 def _by_load(speed: Speed) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from sparkpub.site.pages import templating
 from sparkpub.site.pages.findings import problems
 
 _DRAWING = re.compile(r"(<svg\b[^>]*>).*?</svg>", re.DOTALL)
-CAVEATS = '<details class="sp-plain sp-caveats'
+CAVEATS = '<ul class="sp-caveats"'
 """Where a page speaks of its caveats itself."""
 INLINE = 1
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""

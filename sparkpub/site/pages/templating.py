@@ -16,6 +16,7 @@ from sparkpub.review.names import load_name
 from sparkpub.site.content import ROOT, Page, block_key, placeholder
 from sparkpub.site.figures.output import markup
 from sparkpub.site.pages import model_links
+from sparkpub.site.pages.findings import brief
 from sparkpub.site.publication import slug
 
 SHIPPED = Path(__file__).parent / "templates"
@@ -63,7 +64,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"md": markdown_text, "size": file_size}
+    environment.filters |= {"md": markdown_text, "size": file_size, "brief": brief}
     environment.globals |= {
         "root": ROOT,
         "CHECKS": CHECKS,

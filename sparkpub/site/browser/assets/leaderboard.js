@@ -12,7 +12,8 @@ function filter(table, pass) {
       if (fits.length) used.add(cell.cellIndex);
       figures += fits.length;
     }
-    row.hidden = !figures;
+    // A row with one cell is a title.
+    row.hidden = row.cells.length > 1 && !figures;
   }
   for (const row of table.rows) for (const cell of [...row.cells].slice(1)) cell.hidden = !used.has(cell.cellIndex);
 }
@@ -25,7 +26,7 @@ export function start(form) {
     if (whole && !active) return;
     whole = !active;
     for (const table of document.querySelectorAll('.sp-board')) filter(table, pass);
-    const rows = document.querySelectorAll('.sp-boards tbody tr:not([hidden])');
+    const rows = document.querySelectorAll('.sp-boards tr[data-size]:not([hidden])');
     const models = new Set([...rows].map((row) => row.cells[0].textContent));
     form.querySelector('output').textContent = active ? `${models.size} models` : '';
   });

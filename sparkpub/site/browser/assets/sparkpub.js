@@ -10,6 +10,13 @@ function found() {
   if (part) part.open = true;
 }
 
+// ---- What an address names may lie in closed parts, one within the other: browsers and the theme open one at most ---
+
+function opened() {
+  let part = document.getElementById(location.hash.slice(1));
+  for (; part; part = part.parentElement) if (part.localName === 'details') part.open = true;
+}
+
 // ---- The theme's bars beside code have no name: a reader of landmarks could not tell them apart --------------------
 
 function bars() {
@@ -170,4 +177,6 @@ colours();
 menu();
 bars();
 found();
+opened();
+addEventListener('hashchange', opened);
 begin();
