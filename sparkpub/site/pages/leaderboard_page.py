@@ -44,6 +44,7 @@ def context(publication: Publication) -> dict[str, Any]:
         "sections": grouped(boards, lambda board: board.machine),
         "filters": _filters(boards),
         "unranked": list(_unranked(publication)),
+        "has_speeds": any(not speed.doubts for speed in publication.speeds),
         "campaigns": publication.dataset.campaigns,
         "columns_of": columns_of,
         "cell": cell,
