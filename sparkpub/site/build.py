@@ -5,7 +5,7 @@
 Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
@@ -36,7 +36,7 @@ from sparkpub.site.pages import (
     templating,
     tree,
 )
-from sparkpub.site.publication import Publication, run_address, run_file
+from sparkpub.site.publication import Publication, run_file, run_page
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, files, read, refuse_outside
 from sparkpub.site.words import Words
 
@@ -49,43 +49,63 @@ BLOG_INDEX = "blog/index.md"
 def build(dataset: Dataset, options: SiteOptions) -> Site:
     """The docs tree. Raises SiteError or ClaimError in one line each for what cannot be published."""
     cache = Cache(options.cache / WORK)
+    publication = publish(dataset, options)
     with Drawings(cache) as drawings:
-        publication = publish(dataset, options)
-        table = programs.run_table(publication)
-        library = Library(publication, drawings)
-        others = gathered.of(publication, drawings, cache)
-
         # What people wrote comes first, since pages of theirs take the place of generated ones.
+        library = Library(publication, drawings)
         written, posts = _written(publication, library)
-        made = dict(tree.pages(publication, library, table, posts))
-        made[SHELL] = templating.page("view")
-        traced, samples = _traced(publication, library)
-
-        browser = runtime.files(cache)
-        found: dict[str, File] = {
-            table.address: table.content,
-            feed.ADDRESS: feed.feed(publication, posts),
-            **made,
-            **_evidence(publication),
-            **downloads.contents(publication),
-            **preview_pictures.pictures(publication, posts, cache),
-            **samples,
-            **browser.files,
+        for_posts = sorted(library.pictures)
+        generate = partial(_generated, publication, posts, for_posts, drawings, cache)
+        made = kept.generated_once(publication, (posts, for_posts), cache, generate)
+        runs = {
+            uri: page
+            for campaign in publication.own_campaigns
+            for uri in map(run_page, campaign.runs)
+            if isinstance(page := made.pop(uri), Page)
         }
+        browser = runtime.files(cache)
+        found: dict[str, File] = {**made, **_evidence(publication), **browser.files}
         for uri in found.keys() & written.keys():
             if not uri.endswith(".md"):
                 what = f"two files share the address {uri}"
                 raise SiteError(what, remedy="rename yours")
-        found |= written
-        drawn = drawings.finished()
-        placed = placing.Placing(library, drawn)
-        whole = placed.placed(found, cache)
-        for uri, file in chain(*(files.items() for files in others(drawn))):
-            whole.setdefault(uri, file)  # a page of people is in its place
+        placed = placing.Placing(library, drawings.finished())
+        found |= placed.placed(written, cache)
     cache.prune()
+    return Site(found, runs, browser[1:])
+
+
+def _generated(
+    publication: Publication,
+    posts: Sequence[blog.Post],
+    for_posts: Iterable[str],
+    drawings: Drawings,
+    cache: Cache,
+) -> dict[str, File]:
+    """What follows from the data, and from what the `posts` say of themselves: pages, those of runs too, and files. The
+    figures `for_posts` have pictures."""
+    library = Library(publication, drawings)
+    library.pictures.update(for_posts)
+    others = gathered.of(publication, drawings, cache)
+    table = programs.run_table(publication)
+    pages = dict(tree.pages(publication, library, table, posts))
+    traced, samples = _traced(publication, library)
+    found: dict[str, File] = {
+        table.address: table.content,
+        feed.ADDRESS: feed.feed(publication, posts),
+        **pages,
+        SHELL: templating.page("view"),
+        **downloads.contents(publication),
+        **preview_pictures.pictures(publication, posts, cache),
+        **samples,
+    }
+    drawn = drawings.finished()
+    placed = placing.Placing(library, drawn)
     charts = {run: partial(placed.alone, figure) for run, figure in traced.items()}
-    run_pages = partial(_run_pages, publication, charts)
-    return Site(whole, run_pages, browser[1:])
+    whole = placed.placed(found, cache) | dict(_run_pages(publication, charts))
+    for files_of_owner in others(drawn):
+        whole |= files_of_owner
+    return whole
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
@@ -233,9 +253,7 @@ def _run_pages(
     for campaign in publication.own_campaigns:
         for index, stored in enumerate(campaign.runs):
             chart = charts.get(stored.run_id, str)()
-            address = run_address(stored).rstrip("/")
-            page = runs.page(publication, campaign, index, chart)
-            yield f"{address}.md", page
+            yield run_page(stored), runs.page(publication, campaign, index, chart)
 
 
 def _evidence(publication: Publication) -> dict[str, File]:

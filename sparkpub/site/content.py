@@ -3,7 +3,7 @@
 import hashlib
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,13 +61,17 @@ File = Page | bytes | Path
 """One file of the docs tree: a page, what a file holds, or where it lies."""
 
 
+def data_of(file: bytes | Path) -> bytes:
+    """What a file holds that is no page."""
+    return file if isinstance(file, bytes) else file.read_bytes()
+
+
 class Site(NamedTuple):
-    """The docs tree by address; what makes the pages of runs, one after another, with their addresses; and the
-    addresses of the style sheet, of the module and of the script before the theme's search that an engine has to put
-    into every page."""
+    """The docs tree by address, and the pages of runs, which are not for an engine to render; and the addresses of the
+    style sheet, of the module and of the script before the theme's search that an engine has to put into every page."""
 
     files: Mapping[str, File]
-    runs: Callable[[], Iterator[tuple[str, Page]]]
+    runs: Mapping[str, Page]
     assets: tuple[str, str, str] = ("", "", "")
 
 

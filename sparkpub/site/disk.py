@@ -1,11 +1,10 @@
 """Disk adapter: the docs tree as files, for any engine that turns a folder of Markdown into a site."""
 
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 from sparkpub.record.errors import SiteError
-from sparkpub.site.content import SHELL, Page, Site
+from sparkpub.site.content import SHELL, Page, Site, data_of
 
 
 def write(site: Site, out: Path) -> int:
@@ -26,10 +25,10 @@ def write(site: Site, out: Path) -> int:
 
 def contents(site: Site) -> Iterator[tuple[str, bytes]]:
     """Address and bytes of every file, as an engine without our plugin gets it."""
-    for uri, file in chain(site.files.items(), site.runs()):
+    for uri, file in {**site.files, **site.runs}.items():
         if uri == SHELL:
             continue
         if isinstance(file, Page):
             yield uri, file.whole(uri).encode()
         else:
-            yield uri, file if isinstance(file, bytes) else file.read_bytes()
+            yield uri, data_of(file)

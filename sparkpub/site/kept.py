@@ -1,15 +1,20 @@
-"""What the checks find in a campaign, and its three tables: worked out once for its files, its commit and this program,
-and kept in the cache, the tables as Parquet. What is gone or damaged there is worked out again.
+"""What is worked out once for the data, their commits and this program, and kept in the cache: what the checks find in
+a campaign, with its three tables as Parquet, and all pages but those that people wrote. What is gone or damaged there
+is worked out again.
 """
 
 import io
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import pandas as pd
+from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
+from sparkpub.record.owner import ARENA_FILE
 from sparkpub.record.store import everything, file_sha256
 from sparkpub.review.checks import Finding
 from sparkpub.review.checks.reviewing import Judged, judged
@@ -19,7 +24,10 @@ from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from sparkpub.review.tables.column import Columns, table
 from sparkpub.site.cache import Cache, key
+from sparkpub.site.content import File, Page, data_of
 from sparkpub.site.pages.downloads import TABLES
+from sparkpub.site.publication import Publication
+from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.stamp import program
 
 
@@ -54,6 +62,7 @@ def _kept(campaign: CampaignData, made_from: str, cache: Cache) -> Judged:
 
 def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
     reviewed, findings = judged(dataset, name)
+    reviewed = replace(reviewed, made_from=made_from)
     results = Results(ReviewedDataset(dataset, {name: reviewed}))
     for about in TABLES:
         rows = getattr(results, about).to_parquet(index=False)
@@ -61,6 +70,58 @@ def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
     said = reviewed.out, [finding.document() for finding in findings]
     cache.put(key(made_from, "said"), to_json(said))
     return replace(reviewed, made_from=made_from), findings
+
+
+def generated_once(
+    publication: Publication,
+    given: object,
+    cache: Cache,
+    generate: Callable[[], dict[str, File]],
+) -> dict[str, File]:
+    """The pages and files that `generate` makes of a publication and of what else is `given`, by address."""
+    options, sources = publication.options, publication.options.sources
+    beside = (
+        options.repository / ARENA_FILE,
+        sources / CLAIMS_FILE,
+        sources / FACTS_FILE,
+    )
+    campaigns = [each.made_from for each in publication.review.campaigns.values()]
+    if not all(campaigns):
+        return generate()
+    made_from = key(
+        program(),
+        (options.name, options.url, options.home, options.repo_url, options.commits),
+        [file_sha256(path) if path.is_file() else None for path in beside],
+        campaigns,
+        given,
+    )
+    try:
+        return dict(_unpacked(cache.get(made_from) or b""))
+    except (BadZipFile, ValueError):
+        found = generate()
+        cache.put(made_from, _packed(found))
+        return found
+
+
+def _packed(files: Mapping[str, File]) -> bytes:
+    whole = io.BytesIO()
+    with ZipFile(whole, "w", ZIP_DEFLATED, compresslevel=1) as archive:
+        for uri, file in files.items():
+            if isinstance(file, Page):
+                archive.writestr(uri, _PAGE.dump_json(file))
+            else:
+                archive.writestr(uri, data_of(file))
+    return whole.getvalue()
+
+
+def _unpacked(content: bytes) -> Iterator[tuple[str, Page | bytes]]:
+    with ZipFile(io.BytesIO(content)) as archive:
+        for uri in archive.namelist():
+            data = archive.read(uri)
+            yield uri, _PAGE.validate_json(data) if uri.endswith(".md") else data
+
+
+_PAGE = TypeAdapter(Page)
 
 
 def _read(content: bytes, columns: Columns) -> pd.DataFrame:

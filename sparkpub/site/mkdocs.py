@@ -303,10 +303,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         from sparkpub.site.pages import runs  # noqa: PLC0415
 
         assert self._site is not None
-        try:
-            runs.write(site, self._site.runs())
-        except SparkpubError as error:
-            raise PluginError("\n".join(error.lines())) from None
+        runs.write(site, self._site.runs)
         if self._preview is None:
             for line in dead_links(site, config.site_url or ""):
                 log.warning("%s%s", DEAD_LINK, line)

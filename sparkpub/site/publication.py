@@ -219,6 +219,11 @@ def run_address(run: Stored) -> str:
     return f"runs/{run.run_id}/"
 
 
+def run_page(run: Stored) -> str:
+    """The source of the page of one's own run."""
+    return f"runs/{run.run_id}.md"
+
+
 def run_file(run: Stored) -> str:
     """What the browser fetches of a run, from the root of the site: the samples of its chart."""
     return f"runs/{run.run_id}/{RUN_FILE}"

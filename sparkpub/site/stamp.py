@@ -20,6 +20,7 @@ from mkdocs.utils.yaml import yaml_load
 from pydantic_core import to_json
 
 from sparkpub.record import package, repository
+from sparkpub.record.owner import ARENA_FILE
 from sparkpub.record.store import everything, file_sha256, write_atomic
 from sparkpub.site import sources
 from sparkpub.site.cache import digest_of, key
@@ -80,6 +81,7 @@ def read_files(
             yield f"data {number} {path.relative_to(folder)}", path
     for path, uri in sources.files(options.sources):
         yield f"page {uri}", path
+    yield ARENA_FILE, options.repository / ARENA_FILE
     templates = config.theme.custom_dir
     if templates is not None:
         for path in sorted(Path(templates).rglob("*")):

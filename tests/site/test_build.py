@@ -7,7 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +18,10 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import to_json
 from sparkpub.review.checks import CHECKS
-from sparkpub.site.content import SITE_CARD, SiteOptions, placeholders
+from sparkpub.site import kept
+from sparkpub.site.cache import WORK
+from sparkpub.site.content import SITE_CARD, File, SiteOptions, placeholders
+from sparkpub.site.pages import tree
 from tests.site.conftest import Built, Tree, run_of, tree_of, whole, write_run
 
 ROOT = Path(__file__).parents[2]
@@ -223,7 +229,11 @@ def test_a_run_is_a_page_and_with_telemetry_a_small_file(built: Built) -> None:
 
 
 def test_a_long_table_leaves_csv_out(
-    built: Built, data: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+    built: Built,
+    data: Path,
+    options: SiteOptions,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tree = built.tree
     (runs,) = [uri for uri in tree if re.fullmatch(r"data/runs\.\w+\.json", uri)]
@@ -233,9 +243,55 @@ def test_a_long_table_leaves_csv_out(
     monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_ROWS", rows)
     assert "data/runs.csv" in tree_of(data, options)
     monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_ROWS", rows - 1)
-    short = tree_of(data, options)
+    # What is kept was made with another bound.
+    short = tree_of(data, replace(options, cache=tmp_path / "cache"))
     assert "data/runs.csv" not in short
     assert short["data/runs.parquet"] == tree["data/runs.parquet"]
+
+
+def test_generated_pages_are_made_once_for_all_that_they_follow_from(
+    data: Path, sources: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text of a page decides none of them; a claim, a fact, the arena, the title of a post and the site's address
+    do. What is damaged is made anew."""
+    made: list[str] = []
+    make, of_others = tree.pages, {*options.cache.rglob("*")}
+
+    def counting(*given: Any) -> Iterator[tuple[str, File]]:
+        made.append("all")
+        return make(*given)
+
+    monkeypatch.setattr(tree, "pages", counting)
+    monkeypatch.setattr(kept, "program", lambda: str(data))  # that nobody else has
+
+    def published(asked: SiteOptions = options) -> tuple[dict[str, bytes], bool]:
+        made.clear()
+        return tree_of(data, asked), made == ["all"]
+
+    first, was_made = published()
+    assert was_made
+    assert published() == (first, False)
+    page = sources / "of-people.md"
+    page.write_text("# A page\n\nOf somebody.\n")
+    with_page, was_made = published()
+    assert not was_made
+    assert with_page.keys() - first.keys() == {"of-people.md"}
+    fact = "- {id: a, says: It was a., value: 1, source: {document: x}}\n"
+    for name, text in {
+        "pages/facts.yaml": fact,
+        "pages/blog/posts/new.md": "---\ntitle: New\nslug: new\ndate: 2026-01-02\n---\n\nText.\n",
+        "arena.yaml": "[]\n",
+    }.items():
+        path = sources.parent / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        assert published()[1], name
+        assert not published()[1]
+    assert published(replace(options, url="https://example.org/"))[1]
+    for entry in {*(options.cache / WORK).glob("*/*")} - of_others:
+        if entry.read_bytes().startswith(b"PK"):
+            entry.write_bytes(b"PK")
+    assert published()[1]
 
 
 def test_same_bytes_from_two_folders_two_hash_seeds_and_any_number_of_processors(

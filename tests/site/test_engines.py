@@ -142,8 +142,7 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
     path.unlink()
     after = {file.src_uri for file in plugin.on_files(Files([]), config=config)}
     assert "charts/c-output-throughput.json" in after
-    runs = [uri for uri, _ in plugin._site.runs()]
-    assert f"runs/c-{path.stem}.md" not in runs
+    assert f"runs/c-{path.stem}.md" not in plugin._site.runs
     path.write_text(text)
     assert {file.src_uri for file in plugin.on_files(Files([]), config=config)} == good
     # A rebuild that touched a watched file would start the next one.
@@ -161,7 +160,7 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
 
 
 def test_render_writes_into_an_empty_folder_alone(tmp_path: Path) -> None:
-    one = Site({"a": Page({}, "one"), "b": b"x"}, lambda: iter(()))
+    one = Site({"a": Page({}, "one"), "b": b"x"}, {})
     assert disk.write(one, tmp_path / "out") == 2
     with pytest.raises(SiteError, match="the folder is not empty"):
         disk.write(one, tmp_path / "out")

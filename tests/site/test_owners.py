@@ -189,6 +189,10 @@ def test_the_page_of_a_gathered_campaign_is_made_once_for_what_it_shows(
     charts = [uri for uri in first if uri.startswith("charts/some.c-")]
     assert {uri.rpartition(".")[2] for uri in charts} == {"svg", "json", "csv"}
     assert built() == first
+    assert made == []
+    campaign = data / "c" / "campaign.json"
+    campaign.write_text(campaign.read_text() + "\n")
+    assert built() == first
     assert made == ["c"]
     log = next((gathered / "c").glob("*.log"))
     log.write_text(log.read_text() + "\n")

@@ -161,11 +161,12 @@ class Drawings(ExitStack):
             self._send()
 
     def finished(self) -> Mapping[str, Drawn]:
-        """Key to drawing, of every chart wanted. Raises SiteError naming one that cannot be drawn."""
+        """Key to drawing, of every chart wanted so far. Raises SiteError naming one that cannot be drawn."""
         here = [draw(*job) for job in self._waiting]
         for drawn in [*here, *(future.result() for future in self._sent)]:
             self._cache.put(self._names[drawn.key], to_json(astuple(drawn)))
             self._found[drawn.key] = drawn
+        self._waiting, self._sent = [], []
         return self._found
 
     def _send(self) -> None:

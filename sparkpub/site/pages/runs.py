@@ -5,7 +5,7 @@ There are thousands of them. So MkDocs renders one shell, and each run is put in
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,12 +126,12 @@ def samples(stored: Stored, found: Trace) -> bytes:
     return to_json({"rows": rows})
 
 
-def write(site: Path, pages: Iterable[tuple[str, Page]]) -> None:
+def write(site: Path, pages: Mapping[str, Page]) -> None:
     """Put every run into the shell, and the shell's own page aside."""
     place = site / SHELL.removesuffix(".md") / "index.html"
     # A third of the theme's bars is white space, on each of thousands of pages.
     shell = re.sub(r"\n\s+", "\n", place.read_text(encoding="utf-8"))
-    for uri, page in pages:
+    for uri, page in pages.items():
         folder = site / uri.removesuffix(".md")
         folder.mkdir(parents=True, exist_ok=True)
         text = in_shell(shell, uri, page)
