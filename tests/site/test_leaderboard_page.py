@@ -95,4 +95,7 @@ def test_what_is_not_ranked_is_said_in_a_sentence() -> None:
         "Not ranked m of “ Campaign c ”, because their figures failed checks"
         in text(html)
     )
-    assert "Nothing to rank yet" in page(*runs_of("a", [5.0], metric="peak_memory_gib"))
+    none = page(*runs_of("a", [5.0], metric="peak_memory_gib"))
+    assert "Nothing to rank yet: no model's speed" in text(none).replace("&#39;", "'")
+    unsaid = page(*runs_of("a", [5.0], load={"type": "command"}))
+    assert "no load says how many users there were" in text(unsaid)

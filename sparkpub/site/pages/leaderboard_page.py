@@ -45,6 +45,7 @@ def context(publication: Publication) -> dict[str, Any]:
         "sections": grouped(boards, lambda board: board.machine),
         "filters": _filters(boards),
         "unranked": list(_unranked(publication)),
+        "has_speeds": any(not speed.doubts for speed in publication.speeds),
         "campaigns": publication.dataset.campaigns,
         "parts_of": parts_of_board,
         "columns_of": columns_of,
