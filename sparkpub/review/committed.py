@@ -45,8 +45,12 @@ def arrivals(data: Path) -> Mapping[str, int]:
 
 
 def head(folder: Path) -> str | None:
-    """What all that git says of a folder rests on: the commit at hand, and whether its whole history is there."""
-    return repository.told(folder, "rev-parse", "HEAD", "--is-shallow-repository")
+    """What all that git says of a folder rests on: the last commit that touched it, and whether its whole history is
+    there."""
+    last = repository.told(folder, "log", "-1", "--format=%H", "--", ".")
+    if last is None:
+        return None
+    return f"{last} {repository.told(folder, 'rev-parse', '--is-shallow-repository')}"
 
 
 def _lines(folder: Path, *arguments: str) -> list[str]:

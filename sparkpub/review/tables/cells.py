@@ -125,7 +125,6 @@ def cells(
         values = rows["value"].to_numpy()
         ends = by_size([values[part] for part in parts], bootstrap)
         found = found.join(ends[found["is_independent"]])
-    found.loc[found["unit"] == "°C", "cv_percent"] = np.nan  # no true zero
     return table(COLUMNS, found)
 
 
@@ -225,7 +224,8 @@ def _described(rows: pd.DataFrame, parts: Sequence[Places]) -> pd.DataFrame:
             found.loc[number, list(together)] = list(together.values())
     found.loc[~found["is_independent"], "autocorrelation"] = np.nan
     mean = found["mean"].abs()
-    found["cv_percent"] = 100 * found["sd"] / mean.where(mean > 0)
+    has_zero = rows["unit"].to_numpy()[[part[0] for part in parts]] != "°C"
+    found["cv_percent"] = 100 * found["sd"] / mean.where((mean > 0) & has_zero)
     # At least one value lies wholly above the percentile.
     found["p95_supported"], found["p99_supported"] = found["n"] > 20, found["n"] > 100
     return found
