@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
+from sparkpub.record import package
 from sparkpub.record.owner import ARENA_FILE
 from sparkpub.record.store import everything, file_sha256
 from sparkpub.review.checks import Finding
@@ -72,13 +73,8 @@ def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
     return replace(reviewed, made_from=made_from), findings
 
 
-def generated_once(
-    publication: Publication,
-    given: object,
-    cache: Cache,
-    generate: Callable[[], dict[str, File]],
-) -> dict[str, File]:
-    """The pages and files that `generate` makes of a publication and of what else is `given`, by address."""
+def decided_by(publication: Publication) -> str:
+    """A digest of all that decides what pages say but their own text; empty where nothing says it."""
     options, sources = publication.options, publication.options.sources
     beside = (
         options.repository / ARENA_FILE,
@@ -87,14 +83,27 @@ def generated_once(
     )
     campaigns = [each.made_from for each in publication.review.campaigns.values()]
     if not all(campaigns):
-        return generate()
-    made_from = key(
+        return ""
+    return key(
         program(),
+        package.public_source(),
         (options.name, options.url, options.home, options.repo_url, options.commits),
         [file_sha256(path) if path.is_file() else None for path in beside],
         campaigns,
-        given,
     )
+
+
+def generated_once(
+    publication: Publication,
+    given: object,
+    cache: Cache,
+    generate: Callable[[], dict[str, File]],
+) -> dict[str, File]:
+    """The pages and files that `generate` makes of a publication and of what else is `given`, by address."""
+    known = decided_by(publication)
+    if not known:
+        return generate()
+    made_from = key("generated", known, given)
     try:
         return dict(_unpacked(cache.get(made_from) or b""))
     except (BadZipFile, ValueError):

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json, to_json
+
 from sparkpub.record import package
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.documents import suggestion
@@ -21,7 +23,7 @@ from sparkpub.review.claims.chosen import AXES, Chosen
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.vocabulary import STATISTICS
-from sparkpub.site import expressions
+from sparkpub.site import cache, expressions, kept
 from sparkpub.site.content import Page
 from sparkpub.site.pages import campaign_page, hardware, reference
 from sparkpub.site.pages.reference import plain
@@ -75,6 +77,10 @@ class Words:
         self._scopes = Scopes(publication.results)
         self._figure = figure
         self._pages: dict[WrittenPage, Page] = {}
+        self._decided_by = kept.decided_by(publication)
+        self._cache = cache.Cache(publication.options.cache / cache.WORK)
+        self._named: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+        """The figures of the text at hand."""
         self._uri = ""
         self._links = True
         self._words = {name: self._word_called(name) for name in WORDS}
@@ -93,10 +99,22 @@ class Words:
         self, source: WrittenPage, text: str, lines: int = 0, *, links: bool = False
     ) -> str:
         """A text of a page with every figure in place; so many lines of the file stand before it. A title is no place
-        for links."""
-        self._uri, self._links = source.uri, links
-        self._scopes.default = source.meta.get("campaign") or ""
-        return expressions.render(self._words, text, source.uri, lines)
+        for links. It is kept for the data that it speaks of."""
+        campaign = source.meta.get("campaign") or ""
+        name = cache.key("said", self._decided_by, source.uri, campaign, text, links)
+        entry = self._cache.get(name) if self._decided_by else None
+        try:
+            said, named = from_json(entry or b"")
+        except ValueError:
+            self._uri, self._links, self._named = source.uri, links, {}
+            self._scopes.default = campaign
+            said = expressions.render(self._words, text, source.uri, lines)
+            named = self._named
+            if self._decided_by and "{{" in text:
+                self._cache.put(name, to_json([said, named]))
+        for mark, (figure, scope) in named.items():
+            self.figures[mark] = tuple(figure), scope
+        return str(said)
 
     def _word_called(self, name: str) -> Callable[..., str]:
         """A word that says so where its runs are still to be measured, and before whose units no line breaks."""
@@ -286,7 +304,7 @@ class Words:
             return f"*{NOT_YET}*"
         scope["campaign"] = campaign.name
         said = self._figure(*name, **scope)
-        self.figures[said] = (name, scope)
+        self._named[said] = name, scope
         return said
 
     # -- claims, facts and findings ----------------------------------------------------------------------------
