@@ -201,20 +201,30 @@ def _parts(
 ) -> list[tuple[tuple[int, ...], str]]:
     """What an answer rests on: the runs of each side, or the rounds, in numbers and words. Several machines and
     campaigns have one answer to what is a column, in which each of them counts once."""
-    values = question.values
     if question.sides is None:
-        counts = [len(values if question.metric else question.chosen.records)]
-        if statistic.is_column and counts != [0]:
-            counts = list(Counter(texts(values["machine"])).values())
-        return [((n,), f"n = {n}") for n in counts]
+        return [((n,), f"n = {n}") for n in _counts(statistic, question)]
     compared = _compared(question)
     if compared is None:
-        on = Counter(texts(values["environment"]))
+        on = Counter(texts(question.values["environment"]))
         candidate, baseline = (on[name] for name in question.sides)
         return [((baseline, candidate), f"{baseline} and {candidate} runs")]
     overall, within = compared
     rests_on = within if within and statistic.is_column else [overall]
     return list(map(_of_comparison, rests_on))
+
+
+def _counts(statistic: Statistic, question: Question) -> list[int]:
+    """The runs that an answer rests on, by machine where each of them counts once."""
+    if not question.metric:
+        return [len(question.chosen.records)]
+    if statistic.kind == "sample":
+        row = _sample(question)
+        if row is not None and hasattr(row, "n_by_machine"):  # of a whole cell
+            return list(row.n_by_machine) or [row.n]
+    values = question.values
+    if statistic.is_column and len(values):
+        return list(Counter(texts(values["machine"])).values())
+    return [len(values)]
 
 
 def _of_comparison(row: TableRow) -> tuple[tuple[int, ...], str]:
