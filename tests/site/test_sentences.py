@@ -7,6 +7,7 @@ import pytest
 
 from sparkpub.record.metrics import METRICS
 from sparkpub.site import sentences
+from sparkpub.site.pages import findings
 from tests.review.machines import TPUT, a_fleet, drawn, moved
 from tests.review.statistics.campaigns import a_dataset, unreviewed
 
@@ -195,3 +196,30 @@ def test_a_ranking_over_machines_says_so() -> None:
         cells = [a_mean("m", 100, "a"), a_mean("n", 90, other)]
         said = sentences.means(KEYS, METRICS[TPUT], cells)
         assert said.endswith(f"lowest for n (90.0 tok/s){elsewhere}.")
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            "5 users get 6.1 times what one gets: something held the single user back. In all, this holds in 12 cells.",
+            "5 users get 6.1 times what one gets: something held the single user back. In all, this holds in 12 cells.",
+        ),
+        (
+            "A run stood apart from the others: memory peak 1.865 GiB (the other 9 runs 1.083 GiB).",
+            "A run stood apart from the others.",
+        ),
+        (
+            "KV cache and memory are one, not two: over 60 runs, a = −0.9 × b. One restates the other.",
+            "KV cache and memory are one, not two. One restates the other.",
+        ),
+        (
+            "20 runs had more traffic: a different model ran. For example iteration 1: 2,124 GB/s.",
+            "20 runs had more traffic: a different model ran.",
+        ),
+    ],
+)
+def test_a_caveat_in_sight_keeps_its_point_and_leaves_out_figures(
+    message: str, said: str
+) -> None:
+    assert findings.brief(message) == said

@@ -497,12 +497,17 @@ def _engines(board: Board | None) -> Card:
     return _missing("vLLM or llama.cpp?", how)
 
 
+_SEVERAL = re.compile(r"^\d+ [×x] ")
+"""Before the name of a machine that is several."""
+
+
 def _several(boards: Sequence[Board], home: str) -> Card:
     """What one user gets of several such machines that serve a model together."""
-    single = home.rpartition("× ")[2]
+    single = _SEVERAL.sub("", home)
     question = f"Two or more {single}s?"
     for board in boards:
-        if board.machine.endswith(f"× {single}") and board.use.key in ("one", "some"):
+        several = board.machine != single == _SEVERAL.sub("", board.machine)
+        if several and board.use.key in ("one", "some"):
             text = f"{lengths_name(board.load)}; {flow_name(board.load)}."
             return _ranking(board, question, text, "All models on several")
     how = "Serve one model across both, and measure the first:"

@@ -1,5 +1,6 @@
 """How pages list what the checks found: the caveats of a page, and the page of checks."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 
@@ -23,9 +24,13 @@ def problems(findings: Iterable[Finding]) -> list[Sequence[Finding]]:
     return sorted(by_check(found).values(), key=place)
 
 
+_FIGURES = re.compile(r": [^.\d]*\d.*?(?=\. |\.?$)")
+"""From a colon to the end of the sentence, where numbers follow."""
+
+
 def brief(message: str) -> str:
-    """What a finding says first: the example and what follows from it are on the page of checks."""
-    return message.partition(" For example ")[0].partition(": ")[0].rstrip(".") + "."
+    """What a finding says, without its example and its figures, which are on the page of checks."""
+    return _FIGURES.sub("", message.partition(" For example ")[0])
 
 
 def by_check(findings: Iterable[Finding]) -> Mapping[str, Sequence[Finding]]:
