@@ -252,7 +252,7 @@ def test_a_long_table_leaves_csv_out(
 def test_generated_pages_are_made_once_for_all_that_they_follow_from(
     data: Path, sources: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The text of a page decides none of them; a claim, a fact, the arena, the title of a post and the site's address
+    """The text of a page decides none of them; a fact, the arena, what a post says of itself and the site's address
     do. What is damaged is made anew."""
     made: list[str] = []
     make, of_others = tree.pages, {*options.cache.rglob("*")}
