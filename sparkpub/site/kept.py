@@ -4,7 +4,7 @@ is worked out again.
 """
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,14 +105,15 @@ def generated_once(
         return generate()
     made_from = key("generated", known, given)
     try:
-        return dict(_unpacked(cache.get(made_from) or b""))
+        return unpacked(cache.get(made_from) or b"")
     except (BadZipFile, ValueError):
         found = generate()
-        cache.put(made_from, _packed(found))
+        cache.put(made_from, packed(found))
         return found
 
 
-def _packed(files: Mapping[str, File]) -> bytes:
+def packed(files: Mapping[str, File]) -> bytes:
+    """Pages and files by address as one ZIP archive."""
     whole = io.BytesIO()
     with ZipFile(whole, "w", ZIP_DEFLATED, compresslevel=1) as archive:
         for uri, file in files.items():
@@ -123,11 +124,15 @@ def _packed(files: Mapping[str, File]) -> bytes:
     return whole.getvalue()
 
 
-def _unpacked(content: bytes) -> Iterator[tuple[str, Page | bytes]]:
+def unpacked(content: bytes) -> dict[str, File]:
+    """The same again. Raises BadZipFile or ValueError for what is not there or damaged."""
+    found: dict[str, File] = {}
     with ZipFile(io.BytesIO(content)) as archive:
         for uri in archive.namelist():
             data = archive.read(uri)
-            yield uri, _PAGE.validate_json(data) if uri.endswith(".md") else data
+            is_page = uri.endswith(".md")
+            found[uri] = _PAGE.validate_json(data) if is_page else data
+    return found
 
 
 _PAGE = TypeAdapter(Page)

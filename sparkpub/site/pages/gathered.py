@@ -3,10 +3,12 @@ cache beside the tables."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from zipfile import BadZipFile
 
 from pydantic_core import from_json, to_json
 
 from sparkpub.review.dataset import CampaignData
+from sparkpub.site import kept
 from sparkpub.site.cache import Cache, key
 from sparkpub.site.content import File, Page
 from sparkpub.site.figures.draw import Drawings, Drawn
@@ -14,6 +16,8 @@ from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_page, placing, tree
 from sparkpub.site.publication import Publication
 
+_SAID = "said.json"
+"""What a campaign found out, kept with its page."""
 Files = dict[str, File]
 """By address: a campaign's page and its charts."""
 
@@ -62,14 +66,12 @@ def _read(
 ) -> Files | None:
     """The files of a campaign as they were made; None where they have to be made now."""
     name = _name(publication, campaign)
-    with suppress(ValueError):  # it is not there, or damaged
-        said, (meta, text, html, found_by), charts = from_json(
-            cache.get(name or "") or b""
-        )
-        publication.said[campaign.name] = said
-        page = Page(meta, text, html, found_by)
-        content = {address: chart.encode() for address, chart in charts.items()}
-        return {campaign_page.source(campaign): page, **content}
+    with suppress(BadZipFile, ValueError):  # it is not there, or damaged
+        found = kept.unpacked(cache.get(name or "") or b"")
+        said = found.pop(_SAID)
+        assert isinstance(said, bytes)
+        publication.said[campaign.name] = from_json(said)
+        return found
     return None
 
 
@@ -77,12 +79,6 @@ def _keep(
     publication: Publication, campaign: CampaignData, files: Files, cache: Cache
 ) -> None:
     name = _name(publication, campaign)
-    page, charts = None, {}
-    for address, file in files.items():
-        if isinstance(file, Page):
-            page = file.meta, file.text, file.html, file.found_by
-        elif isinstance(file, bytes):
-            charts[address] = file.decode()
     if name is not None:
-        said = campaign_page.answers(publication, campaign)
-        cache.put(name, to_json([said, page, charts]))
+        said = to_json(campaign_page.answers(publication, campaign))
+        cache.put(name, kept.packed({**files, _SAID: said}))
