@@ -175,11 +175,12 @@ def _gates(run: Seen) -> object:
 
 def _flags(run: Seen) -> object:
     """Flag to the word that follows it."""
-    return {
-        flag: "given" if word.startswith("--") else "a path" if is_path(word) else word
-        for flag, word in pairwise([*run.record.argv, "--"])
-        if flag.startswith("--")
-    }
+    found = {}
+    for flag, word in pairwise([*run.record.argv, "--"]):
+        if flag.startswith("--"):
+            given = "a path" if is_path(word) else word
+            found[flag] = "given" if word.startswith("--") else given
+    return found
 
 
 _OWN_TO_A_RUN = re.compile(r"server|.*_sha256|graph_reuse|latency")

@@ -480,8 +480,9 @@ def users_scaling(view: View) -> Iterator[Finding]:
         record = view.counted[cell][0].record
         load, spread = load_of(record), record.spreads.get(THROUGHPUT)
         if name == THROUGHPUT and load.at_once is not None:
-            # Between runs, else between the repetitions of the one.
-            off = row.sd if row.sd is not None else spread.deviation if spread else 0.0
+            off = row.sd  # between runs, else between the repetitions of the one
+            if off is None:
+                off = spread.deviation if spread else 0.0
             others = replace(load, at_once=None, in_flight=None, named="")
             sweeps[cell[0], cell[1], others].setdefault(load.at_once, (row, off))
     found = []

@@ -14,14 +14,15 @@ ADDRESS = "badge.json"
 
 def of_site(publication: Publication) -> bytes:
     """The runs of the site, and its errors and warnings; acknowledged ones are counted too."""
-
     found = Counter(finding.severity for finding in publication.review.findings)
     told = [
         f"{counted(found[severity], severity)}"
         for severity in ("error", "warning")
         if found[severity]
     ]
-    colour = "red" if found["error"] else "orange" if found["warning"] else "green"
+    colour = "orange" if found["warning"] else "green"
+    if found["error"]:
+        colour = "red"
     document = {
         "schemaVersion": 1,
         "label": f"{counted(len(publication.dataset.runs), 'run')} checked",
