@@ -24,7 +24,7 @@ that between clusters: Liang and Zeger 1986, Biometrika 73, 13-22).
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from math import comb
 from typing import Any, Literal, TypeAlias
 
@@ -37,7 +37,7 @@ DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""
 OrderAsRun = Literal["interleaved", "random", "mixed", "blocked"]
 """The order as it was really run. `mixed`: neither declared nor in blocks."""
-Side: TypeAlias = Any
+Side: TypeAlias = Mapping[str, Any]
 """The runs of one side in order of time, a column each: the `order` that was declared, the `time` at which they began
 on any scale that both sides share, the `round` (None for a repeat outside of the rounds), and the `server` that served
 them (empty where none is known)."""
