@@ -190,12 +190,11 @@ def by_server(servers: Iterable[str]) -> Units:
 
 def by_unit(values: Floats, units: Units) -> Floats:
     """What each unit adds to the mean along the last axis, as a value of its own: the unit's mean where all are of one
-    size. The mean of these is that of the values of all units. Equal values give that value to the last digit."""
+    size. The mean of these is that of the values of all units."""
     is_used = units >= 0
-    first = values[..., :1]
-    apart = values - first
-    mean = apart[..., is_used].mean(axis=-1, keepdims=True)
+    # Selected by a mask, many samples would be added up in another order than one, with other last digits.
+    mean = np.compress(is_used, values, axis=-1).mean(axis=-1, keepdims=True)
     is_member = units[:, np.newaxis] == np.arange(units.max() + 1)
     weight = is_member.shape[1] / is_used.sum()
-    found: Floats = first + mean + weight * ((apart - mean) @ is_member)
+    found: Floats = mean + weight * ((values - mean) @ is_member)
     return found
