@@ -20,12 +20,12 @@ from sparkpub.collect.fleet.node import Delivery
 from sparkpub.collect.job import Job
 from sparkpub.collect.lock import folder_locked
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.public import public
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.record.errors import SparkpubError
 from sparkpub.record.record import Record
+from sparkpub.record.redaction import Redactor
 from sparkpub.record.secrets import is_secret_name
 from sparkpub.record.store import write_atomic
 
@@ -45,7 +45,7 @@ class FleetBooks(Books):
 
     def open_for(self, machine: str | None) -> Iterable[PlannedRun]:
         """See `Books.open_for`: first models that the machine began, then those that no other machine holds."""
-        holders = {model: self._holder(model) for model in self.shown.models}
+        holders = {model: self._holder(model) for model in self.matrix.models}
         runs = [
             run
             for run in super().open_for(machine)
@@ -154,8 +154,8 @@ class Ledger:
         folder = self._choice.data / self._matrix.campaign
         try:
             self._stack.enter_context(folder_locked(folder))
-            _, redactor = public(self._matrix)
-            journal.recover(folder, redactor)  # of a collector without a fleet
+            words = self._matrix.words
+            journal.recover(folder, Redactor(words))  # of a collector without a fleet
             progress = Progress(self._matrix.campaign, self._said.append)
             self.books = FleetBooks(self._matrix, self._choice, progress)
             self.books.begin()

@@ -58,7 +58,7 @@ def a_delivery(
         "workload": job.run.workload,
         "iteration": job.run.iteration,
         "repeat_of": job.repeat_of,
-        "specification": ledger.shown.fingerprint(*job.run.cell),
+        "specification": ledger.matrix.fingerprint(*job.run.cell),
         "machine": Machine(id=machine),
         "evidence": (evidence,),
     }
