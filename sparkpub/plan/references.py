@@ -6,13 +6,17 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from sparkpub.record.secrets import is_secret_name
+from sparkpub.record.redaction import LEAST
+from sparkpub.record.secrets import is_secret_name, without_secrets
+from sparkpub.record.tokens import SECRET
 
 REFERENCE = re.compile(r"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
+REMEDY = "write $NAME there, and set NAME in the environment of the collector"
+_FOR_A_SHELL = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})")
 _VARIABLES = frozenset({"env", "variables"})
 
 
@@ -45,6 +49,31 @@ def unset(document: Any, name: str = "") -> Iterator[str]:
         found = REFERENCE.fullmatch(value) if isinstance(value, str) else None
         if found is not None and found["name"] not in os.environ:
             yield found["name"]
+
+
+def secrets(
+    document: Any, words: Collection[str], path: tuple[str, ...] = (), name: str = ""
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Where secrets stand in a document, and which: beside a telling name or flag, by their own shape, or as the value
+    of a variable that tells; a text that is one of `words` is none."""
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            yield from secrets(value, words, (*path, str(key)), str(key))
+    elif isinstance(document, list | tuple):
+        for index, (before, value) in enumerate(pairwise(["", *document])):
+            beside = before if isinstance(before, str) and before[:1] == "-" else name
+            yield from secrets(value, words, (*path, str(index)), beside)
+    elif isinstance(document, str) and not REFERENCE.fullmatch(document):
+        # What a shell fills in is none; a placeholder in its place stays one.
+        text = _FOR_A_SHELL.sub(SECRET, document)
+        told = bool(text) and text != SECRET and is_secret_name(name)
+        if told or any(without_secrets(part) != part for part in (text, *text.split())):
+            yield path, "a secret"
+        elif document not in words:
+            for variable, value in os.environ.items():
+                known = len(value) >= LEAST and is_secret_name(variable)
+                if known and value in document:
+                    yield path, f"the value of {variable}"
 
 
 def _tells(flag: object) -> bool:
