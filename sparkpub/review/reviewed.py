@@ -34,6 +34,8 @@ class ReviewedCampaign:
     """Its tables of `runs`, `cells` and `comparisons` that were made already, of the runs that count."""
     made_from: str = ""
     """Digest of its files, its commit and this program; empty where nobody asked for it."""
+    is_whole: bool = False
+    """Whether further records of an iteration count, too."""
 
     # -- what counts -----------------------------------------------------------------------------------------
 
@@ -60,7 +62,7 @@ class ReviewedCampaign:
         (`repeat_of`) are declared and count.
         """
         doubles: dict[str, str] = {}
-        for runs in self.ran.values():
+        for runs in () if self.is_whole else self.ran.values():
             first: dict[tuple[str, int], str] = {}
             for stored in runs:
                 record = stored.record
@@ -84,6 +86,11 @@ class ReviewedCampaign:
     def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """The runs that enter the figures, by cell."""
         return _without(self.ran, self.doubles)
+
+    @cached_property
+    def whole(self) -> "ReviewedCampaign":
+        """The same with every recorded run in the figures."""
+        return ReviewedCampaign(self.campaign, is_whole=True)
 
     @property
     def replicated(self) -> bool:
