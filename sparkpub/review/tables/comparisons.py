@@ -255,11 +255,7 @@ def compare(
         "equivalence_margin_percent": margin_percent or campaign.margin_percent,
         "margin_declared": campaign.margin_declared,
     }
-    one, other = (
-        taken(timed(side), np.arange(len(side))[np.newaxis])
-        for side in (baseline, candidate)
-    )
-    pair = np.array([0]), one, other
+    pair = np.array([0]), timed(baseline), timed(candidate)
     found = judged(_over_and_within_machines([pair], pd.DataFrame([about])), ())
     overall, *within = rows(found)
     return overall, within
