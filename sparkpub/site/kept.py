@@ -4,23 +4,26 @@ is worked out again.
 """
 
 import io
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import pandas as pd
-from pydantic import TypeAdapter
-from pydantic_core import from_json, to_json
+from pydantic import TypeAdapter, ValidationError
 
 from sparkpub.record import package
-from sparkpub.record.owner import ARENA_FILE
+from sparkpub.record.owner import ARENA_FILE, Owner
+from sparkpub.record.record import Record
 from sparkpub.record.store import everything, file_sha256
 from sparkpub.review.checks import Finding
-from sparkpub.review.checks.reviewing import Judged, judged
+from sparkpub.review.checks.copies import Trace
+from sparkpub.review.checks.reviewing import Judged, judged, traces
 from sparkpub.review.committed import head
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import CampaignData, Dataset, Kept
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from sparkpub.review.tables.column import Columns, table
@@ -35,42 +38,72 @@ from sparkpub.site.stamp import program
 def judged_once(dataset: Dataset, name: str, cache: Cache) -> Judged:
     """What `judged` says of a campaign, with its tables."""
     campaign = dataset.campaigns[name]
+    made_from = _made_from(campaign)
+    if not made_from:
+        return judged(dataset, name)
+    kept = partial(_kept, cache, made_from, campaign.folder)
+    said = _said(cache, made_from)
+    if said is None:
+        reviewed, findings = judged(dataset, name)
+        results = Results(ReviewedDataset(dataset, {name: reviewed}))
+        for about in TABLES:
+            rows = getattr(results, about).to_parquet(index=False)
+            cache.put(key(made_from, about), rows)
+        cache.put(key(made_from, "traces"), _TRACES.dump_json([*traces(reviewed)]))
+        examples = _RECORDS.dump_json([*campaign.examples], exclude_defaults=True)
+        cache.put(key(made_from, "examples"), zlib.compress(examples, 1))
+        said = len(campaign.runs), {**reviewed.out}, findings
+        cache.put(key(made_from, "said"), _SAID.dump_json(said))
+    _, out, findings = said
+    return ReviewedCampaign(campaign, out, kept, made_from), findings
+
+
+def kept_of(cache: Cache, folder: Path, owner: Owner) -> Kept | None:
+    """What is kept of an owner's campaign; None where it has to be judged."""
+    made_from = _made_from_owner(folder, owner)
+    said = _said(cache, made_from)
+    if said is None:
+        return None
+    return said[0], partial(_kept, cache, made_from, folder, "examples")
+
+
+def _made_from(campaign: CampaignData) -> str:
+    """A digest of all that decides what is found in a campaign; empty where nothing would tell two apart."""
+    if campaign.owner is not None:
+        return _made_from_owner(campaign.folder, campaign.owner)
     files = [
         (entry.name, file_sha256(Path(entry.path)))
         for entry in everything(campaign.folder)
         if entry.is_file(follow_symlinks=False)
     ]
-    if not files:  # nothing would tell two campaigns apart
-        return judged(dataset, name)
-    # Git ignores what was gathered: a commit of the hub says nothing of it.
-    owner = campaign.owner
-    commit = head(campaign.folder) if owner is None else owner.model_dump()
-    made_from = key(program(), commit, files)
-    try:
-        return _kept(campaign, made_from, cache)
-    except (ValueError, TypeError):
-        return _made(dataset, name, made_from, cache)
+    return key(program(), head(campaign.folder), files) if files else ""
 
 
-def _kept(campaign: CampaignData, made_from: str, cache: Cache) -> Judged:
-    """Raises ValueError or TypeError for what is not there or damaged."""
-    parts = {name: cache.get(key(made_from, name)) or b"" for name in ("said", *TABLES)}
-    out, findings = from_json(parts["said"])
-    known = {name: _read(parts[name], about) for name, about in TABLES.items()}
-    found = [Finding(**finding) for finding in findings]
-    return ReviewedCampaign(campaign, out, known, made_from), found
+def _made_from_owner(folder: Path, owner: Owner) -> str:
+    """The same of an owner's: `gather` verified what it placed there, and its commit names it."""
+    return key(program(), owner.model_dump(), folder.name)
 
 
-def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
-    reviewed, findings = judged(dataset, name)
-    reviewed = replace(reviewed, made_from=made_from)
-    results = Results(ReviewedDataset(dataset, {name: reviewed}))
-    for about in TABLES:
-        rows = getattr(results, about).to_parquet(index=False)
-        cache.put(key(made_from, about), rows)
-    said = reviewed.out, [finding.document() for finding in findings]
-    cache.put(key(made_from, "said"), to_json(said))
-    return replace(reviewed, made_from=made_from), findings
+def _said(
+    cache: Cache, made_from: str
+) -> tuple[int, dict[str, str], Sequence[Finding]] | None:
+    """How many runs a campaign has, which of them are out, and what was found in it."""
+    with suppress(ValidationError):
+        return _SAID.validate_json(cache.get(key(made_from, "said")) or b"")
+    return None
+
+
+def _kept(cache: Cache, made_from: str, folder: Path, name: str) -> Any:
+    """A table, the traces, or the examples; None for what is not there, or damaged."""
+    part = cache.get(key(made_from, name)) or b""
+    with suppress(ValueError, TypeError, zlib.error):
+        if name in TABLES:
+            return _read(part, TABLES[name])
+        if name == "examples":
+            return _RECORDS.validate_json(zlib.decompress(part))
+        found = _TRACES.validate_json(part)
+        return [one._replace(path=folder / one.path.name) for one in found]
+    return None
 
 
 def decided_by(publication: Publication) -> str:
@@ -136,6 +169,9 @@ def unpacked(content: bytes) -> dict[str, File]:
 
 
 _PAGE = TypeAdapter(Page)
+_SAID = TypeAdapter(tuple[int, dict[str, str], Sequence[Finding]])
+_TRACES = TypeAdapter(list[Trace])
+_RECORDS = TypeAdapter(list[Record])
 
 
 def _read(content: bytes, columns: Columns) -> pd.DataFrame:
