@@ -20,7 +20,7 @@ from sparkpub.record.owner import ARENA_FILE, Owner
 from sparkpub.record.record import Record
 from sparkpub.record.store import everything, file_sha256
 from sparkpub.review.checks import Finding
-from sparkpub.review.checks.copies import Trace
+from sparkpub.review.checks.copies import RunTrace
 from sparkpub.review.checks.reviewing import Judged, judged, traces
 from sparkpub.review.committed import head
 from sparkpub.review.dataset import CampaignData, Dataset, Kept
@@ -170,7 +170,7 @@ def unpacked(content: bytes) -> dict[str, File]:
 
 _PAGE = TypeAdapter(Page)
 _SAID = TypeAdapter(tuple[int, dict[str, str], Sequence[Finding]])
-_TRACES = TypeAdapter(list[Trace])
+_TRACES = TypeAdapter(list[RunTrace])
 _RECORDS = TypeAdapter(list[Record])
 
 

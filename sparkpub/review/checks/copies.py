@@ -31,7 +31,7 @@ them by chance. The first three are alike in most runs of a cell."""
 _OWN_TO_A_RUN = frozenset({"report", "requests", "iterations", "telemetry"})
 
 
-class Trace(NamedTuple):
+class RunTrace(NamedTuple):
     """What tells whether a run is independent of all others."""
 
     run_id: str
@@ -53,16 +53,16 @@ class Trace(NamedTuple):
         return datetime.fromisoformat(self.started).timestamp()
 
 
-Clash = tuple[Trace, Trace, str]
+Clash = tuple[RunTrace, RunTrace, str]
 """A run, a later one, and what is wrong with the two."""
 
 
-def trace(run: Stored) -> Trace:
+def trace(run: Stored) -> RunTrace:
     """That of a run."""
     record = run.record
     machine, zone = record.machine, record.started.zone
     clock = zone if zone == "utc" else record.campaign
-    return Trace(
+    return RunTrace(
         run.run_id,
         record.campaign,
         label(record.cell),
@@ -74,7 +74,7 @@ def trace(run: Stored) -> Trace:
     )
 
 
-def dependent(runs: Sequence[Trace]) -> Iterator[Finding]:
+def dependent(runs: Sequence[RunTrace]) -> Iterator[Finding]:
     """Copies of runs, and runs beside which another one ran: one finding on the later ones for each two campaigns, and
     within a campaign on both."""
     for check, clashes, what in (
@@ -108,7 +108,7 @@ def _campaigns(clash: Clash) -> tuple[str, str]:
     return one.campaign, other.campaign
 
 
-def _copies(runs: Sequence[Trace]) -> Iterator[Clash]:
+def _copies(runs: Sequence[RunTrace]) -> Iterator[Clash]:
     """Runs that share what no two do. The copy is what came to this branch of git later, if git knows it."""
     marks = ((mark, run) for run in runs for mark in run.marks)
     shared = [
@@ -117,7 +117,7 @@ def _copies(runs: Sequence[Trace]) -> Iterator[Clash]:
     folders = {run.path.parent.parent for found in shared for _, run in found}
     known = {folder: committed.arrivals(folder) for folder in folders}
 
-    def arrived(run: Trace) -> float:
+    def arrived(run: RunTrace) -> float:
         """When its record came to the branch at hand, as a number; infinite where no commit has it."""
         folder = run.path.parent.parent
         return known[folder].get(run.path.relative_to(folder).as_posix(), math.inf)
@@ -153,7 +153,7 @@ def _marks(record: Record) -> Iterator[tuple[str, str]]:
         yield "all their figures", sha256(repr(figures).encode()).hexdigest()
 
 
-def _at_once(runs: Iterable[Trace]) -> Iterator[Clash]:
+def _at_once(runs: Iterable[RunTrace]) -> Iterator[Clash]:
     """Runs that began before another one on the same GPU was over. In a zone that nobody knows, only runs of one
     campaign are compared."""
     for (_, machine, _), alike in grouped(runs, attrgetter("place")).items():

@@ -13,7 +13,7 @@ from typing import Any
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import covers, idle_acknowledgements
-from sparkpub.review.checks.copies import Trace, dependent, trace
+from sparkpub.review.checks.copies import RunTrace, dependent, trace
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.happened import damaged, foreign_files
 from sparkpub.review.checks.registry import CHECKS
@@ -110,9 +110,9 @@ def judged(dataset: Dataset, name: str) -> Judged:
     return view.reviewed, [*found, *chain(*asked)]
 
 
-def traces(reviewed: ReviewedCampaign) -> Sequence[Trace]:
+def traces(reviewed: ReviewedCampaign) -> Sequence[RunTrace]:
     """Those of its runs that happened."""
-    kept: Sequence[Trace] | None = reviewed.kept("traces")
+    kept: Sequence[RunTrace] | None = reviewed.kept("traces")
     return [*map(trace, chain(*reviewed.ran.values()))] if kept is None else kept
 
 
