@@ -4,7 +4,6 @@ from pathlib import Path
 
 from sparkpub.collect.declaring import declare
 from sparkpub.collect.invoker import process_arguments
-from sparkpub.collect.public import public
 from sparkpub.plan import matrix
 from sparkpub.record import package, repository
 from sparkpub.record.repository import GitError
@@ -14,8 +13,7 @@ from sparkpub.record.settings import DEFAULT_DATA
 def declare_matrix(folder: Path, name: str) -> None:
     """Declare the campaign of a matrix of the repository: pages can speak of it before its first run."""
     declared = matrix.read(folder / name)
-    shown, _ = public(declared)
-    declare(folder / DEFAULT_DATA / declared.campaign, shown)
+    declare(folder / DEFAULT_DATA / declared.campaign, declared)
 
 
 def first_commit(folder: Path, title: str) -> str:

@@ -14,7 +14,6 @@ from sparkpub.collect.declaring import declare, refuse_another_campaign
 from sparkpub.collect.git import Committer
 from sparkpub.collect.job import Job, labelled
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.collect.public import public
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
@@ -87,10 +86,9 @@ class Books:
 
     def __init__(self, matrix: Matrix, choice: Choice, progress: Progress) -> None:
         self.matrix, self.choice, self.progress = matrix, choice, progress
-        self.shown, _ = public(matrix)
         self.folder = choice.data / matrix.campaign
         self.records = known_records(self.folder)
-        refuse_another_campaign(self.shown, self.records, self.folder)
+        refuse_another_campaign(self.matrix, self.records, self.folder)
         self.committer = Committer(self.folder, choice.commit, choice.push, progress)
         self.measured = self.failed = 0
         self.refused: set[PlannedRun] = set()
@@ -120,7 +118,7 @@ class Books:
     def begin(self) -> None:
         """Declare the campaign, and commit what no commit has yet."""
         self.progress.counts(len(self.wanted) - len(self.todo), len(self.wanted))
-        changed = declare(self.folder, self.shown)
+        changed = declare(self.folder, self.matrix)
         if changed is not None:
             self.progress.line(changed)
         self.committer.catch_up()
@@ -128,7 +126,7 @@ class Books:
     def states(self) -> Mapping[PlannedRun, coverage.State]:
         """The state of every planned run."""
         return coverage.states(
-            self.shown, self._attempts, machines=self.machines_planned
+            self.matrix, self._attempts, machines=self.machines_planned
         )
 
     @property
@@ -178,7 +176,7 @@ class Books:
 
     def to_do(self, run: PlannedRun) -> bool:
         """Whether a run has neither a good record nor used up its retries."""
-        return coverage.state(self.shown, self._attempts, run) in TO_DO
+        return coverage.state(self.matrix, self._attempts, run) in TO_DO
 
     def job(
         self, run: PlannedRun, machine: str | None, repeat_of: str | None = None
@@ -193,7 +191,7 @@ class Books:
             if here and record.ended and record.ended.zone == "utc":
                 ends.append(record.ended.value)
         last = datetime.fromisoformat(max(ends)) if ends else None
-        specification = self.shown.fingerprint(*run.cell)
+        specification = self.matrix.fingerprint(*run.cell)
         return Job(self.matrix, run, attempts, repeat_of, specification, last)
 
     def keep(self, machine: str | None, stored: Stored) -> None:
@@ -202,7 +200,7 @@ class Books:
         self.measured += 1
         self.records.append(stored.record)
         self._report(stored)
-        self.committer.add_run(stored)
+        self.committer.catch_up()
         self._strike(stored.record)
 
     def skip(self, machine: str | None) -> None:
@@ -220,7 +218,7 @@ class Books:
 
     def repeats(self) -> Iterator[tuple[PlannedRun, Record]]:
         """Runs that stand out in a finished cell of the wanted ones, each as often as it is still to be repeated."""
-        wish = self.shown.repeat_outliers
+        wish = self.matrix.repeat_outliers
         if wish is None:
             return
         for machine, cell in dict.fromkeys(
@@ -242,7 +240,7 @@ class Books:
 
     def outcome(self, stopped: str | None) -> Outcome:
         """What it came to, once nothing more is measured, with a last try to commit."""
-        uncommitted = self.committer.finish()
+        uncommitted = self.committer.catch_up()
         found = self.states()
         still = [found[run] for run in self.wanted]
         left = sum(state in TO_DO for state in still)

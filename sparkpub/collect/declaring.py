@@ -12,44 +12,44 @@ from sparkpub.record.record import Record
 
 
 def refuse_another_campaign(
-    shown: Matrix, records: Sequence[Record], folder: Path
+    matrix: Matrix, records: Sequence[Record], folder: Path
 ) -> None:
     """Raise CollectError where the campaign's name is that of runs of which the matrix declares none."""
     measured = {record.cell for record in records}
-    if not measured or not measured.isdisjoint(shown.cells()):
+    if not measured or not measured.isdisjoint(matrix.cells()):
         return
     known = "/".join(min(measured))
     what = (
-        f"campaign {shown.campaign} is there already with other cells than the matrix "
+        f"campaign {matrix.campaign} is there already with other cells than the matrix "
         f"declares, as {known}"
     )
     remedy = "give the matrix another campaign: name, or another folder with --data"
     raise CollectError(what, where=str(folder), remedy=remedy)
 
 
-def declare(folder: Path, shown: Matrix) -> str | None:
+def declare(folder: Path, matrix: Matrix) -> str | None:
     """Write campaign.json with the matrix as run. What people decided in it stays. Returns what changed, in words."""
     path = folder / store.CAMPAIGN_FILE
-    document = shown.document()
+    document = matrix.document()
     changed = None
     if path.exists():
         known = store.read_campaign(folder)
         if known.matrix is None:
-            what = f"campaign {shown.campaign} was imported without a matrix"
+            what = f"campaign {matrix.campaign} was imported without a matrix"
             raise CollectError(
                 what, where=str(path), remedy="give the matrix another campaign: name"
             )
         if known.matrix == document:
             return None
         changed = f"{path} declares the changed matrix from now on"
-        campaign = known.model_copy(update={"matrix": document, "title": shown.title})
+        campaign = known.model_copy(update={"matrix": document, "title": matrix.title})
     else:
         invoker.make_folder(folder)
         campaign = Campaign(
-            campaign=shown.campaign,
-            title=shown.title,
+            campaign=matrix.campaign,
+            title=matrix.title,
             matrix=document,
-            licence=shown.licence,
+            licence=matrix.licence,
         )
     store.write_atomic(path, store.to_json(campaign))
     invoker.give(path)

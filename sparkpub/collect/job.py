@@ -26,7 +26,7 @@ class Job:
     attempt: int = 1
     repeat_of: str | None = None
     specification: str | None = None
-    """The fingerprint of its cell, of the matrix as it may be published."""
+    """The fingerprint of its cell."""
     last_ended: datetime | None = None
     """When the machine's last run of the campaign ended, for the pause before the next."""
 

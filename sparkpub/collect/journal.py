@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect import invoker, workdir
-from sparkpub.collect.public import published
 from sparkpub.collect.workdir import WORK
 from sparkpub.record import outside
 from sparkpub.record.errors import CollectError
@@ -113,7 +112,8 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
         "evidence": sealed.evidence,
         "unavailable": draft.unavailable | sealed.unavailable,
     }
-    return finish(folder, published(draft.model_copy(update=found), redactor))
+    document = redactor.record(draft.model_copy(update=found).model_dump())
+    return finish(folder, Record.model_validate(document, strict=False))
 
 
 def _without_record(folder: Path) -> Record | None:

@@ -14,7 +14,6 @@ from sparkpub.collect.books import TO_DO, known_records
 from sparkpub.collect.declaring import refuse_another_campaign
 from sparkpub.collect.job import Job
 from sparkpub.collect.progress import duration
-from sparkpub.collect.public import public
 from sparkpub.plan import coverage
 from sparkpub.plan.environments import DockerOptions
 from sparkpub.plan.matrix import Gates, Matrix
@@ -41,9 +40,8 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     and clients for which `collect` would stop at once, and `recipes` says what those of the matrix become."""
     folder = data / matrix.campaign
     records = known_records(folder)
-    shown, _ = public(matrix)
-    refuse_another_campaign(shown, records, folder)
-    states = coverage.states(shown, records, _quarantined(folder))
+    refuse_another_campaign(matrix, records, folder)
+    states = coverage.states(matrix, records, _quarantined(folder))
     left = [run for run, found in states.items() if found in TO_DO]
     runs = []
     for run, found in states.items():
@@ -54,7 +52,7 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
         "estimate_seconds": estimate(matrix, records, left),
         "pauses_seconds": round(pauses(matrix, records, len(left)), 1),
         "absent": endpoints.absent(matrix, left),
-        "recipes": list(_recipes(shown)),
+        "recipes": list(_recipes(matrix)),
     }
 
 
@@ -168,19 +166,18 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     `"machines": [{machine, planned, done, failed, quarantined, missing}]`, and while machines of a cluster measure
     `"leases": [{machine, run, state}]`, where `failed` is one whose machine is gone."""
     folder = data / matrix.campaign
-    shown, _ = public(matrix)
     known = (known_records(folder), _quarantined(folder))
     axes = ("model", "environment", "workload")
     document: dict[str, Any] = {
         "cells": [
             dict(zip(axes, cell, strict=True)) | asdict(found)
-            for cell, found in coverage.by_cell(shown, *known).items()
+            for cell, found in coverage.by_cell(matrix, *known).items()
         ]
     }
     if matrix.machines == "replicate":
         document["machines"] = [
             {"machine": machine} | asdict(found)
-            for machine, found in coverage.by_machine(shown, *known).items()
+            for machine, found in coverage.by_machine(matrix, *known).items()
         ]
     if leases := state.read(state.leases_of(matrix.campaign)):
         document["leases"] = leases

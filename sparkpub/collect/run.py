@@ -20,7 +20,6 @@ from sparkpub.collect.job import Job
 from sparkpub.collect.journal import TELEMETRY, Sealed
 from sparkpub.collect.process import Log, Process, how
 from sparkpub.collect.progress import duration
-from sparkpub.collect.public import without_private
 from sparkpub.collect.sampling import Sampling
 from sparkpub.collect.server import SERVER_START, LiveServer
 from sparkpub.collect.watch import Watch
@@ -161,7 +160,7 @@ class Run:
         return self._validated()
 
     def _validated(self) -> Record:
-        document = without_private(to_jsonable_python(self.fields), self.redactor)
+        document = self.redactor.record(to_jsonable_python(self.fields))
         record = with_load(Record.model_validate(document, strict=False), self.load)
         refuse_unreadable(record, self.station.folder / f"{record.stem}.json")
         return record

@@ -18,7 +18,6 @@ from sparkpub.collect.machine import cgroup, controls, inventory, nvml, processe
 from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.public import public
 from sparkpub.collect.run import Run
 from sparkpub.collect.server import FOLDER, LiveServer
 from sparkpub.plan.matrix import Matrix
@@ -38,8 +37,7 @@ def tidied(matrix: Matrix, folder: Path) -> list[str]:
     workdir.remove(folder / FOLDER)
     if not folder.is_dir():
         return said
-    _, redactor = public(matrix)
-    recovered = journal.recover(folder, redactor)
+    recovered = journal.recover(folder, Redactor(matrix.words))
     if recovered is not None:
         run = recovered.record.run_id
         said.append(f"recorded {run}, which a killed collector left, as interrupted")
@@ -61,10 +59,9 @@ def opened(
             if not gate.met:
                 what = f"{gate.name} {gate.wanted} was not set: {gate.reason}"
                 progress.line(f"{what}; running anyway (recorded)")
-        _, redactor = public(matrix)
         here = Station(
             matrix,
-            redactor,
+            Redactor(matrix.words),
             folder,
             inventory.facts(gpus, controlled),
             interruption,

@@ -4,7 +4,10 @@ All mistakes of a matrix are reported at once, each with its line and, for a nam
 """
 
 import hashlib
+import json
+import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +20,7 @@ from pydantic import (
     ValidationError,
 )
 
-from sparkpub.plan import recipes
+from sparkpub.plan import recipes, references
 from sparkpub.plan.durations import WRITTEN, Seconds
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.workloads import WorkloadOptions
@@ -32,6 +35,7 @@ from sparkpub.record.record import (
     Declared,
     Key,
     MetricName,
+    Record,
     Title,
 )
 from sparkpub.record.store import canonical_json
@@ -234,6 +238,12 @@ class Matrix(Declared):
             primary=self.primary, margin_percent=self.equivalence_margin_percent
         )
 
+    @property
+    def words(self) -> frozenset[str]:
+        """What is no name of a machine or user, though one may be called that: its keys, and words of the schemas."""
+        keys = re.findall(r'"([^"]+)":', json.dumps(self.document()))
+        return schema_words() | frozenset(keys)
+
     def document(self) -> dict[str, Any]:
         """The matrix as data, for campaign.json."""
         return self.model_dump(mode="json", exclude_defaults=True)
@@ -277,6 +287,9 @@ def parse(text: str, name: str = "matrix") -> Matrix:
     try:
         matrix = Matrix.model_validate(document)
         problems += _name_problems(matrix, lines)
+        for path, what in references.secrets(document, schema_words()):
+            named = f"{what} stands in {'.'.join(path)}"
+            problems.append(lines.problem(path, named, references.REMEDY))
     except ValidationError as error:
         problems += lines.described(error, (), Matrix, "matrix")
     documents.refuse(problems, MatrixError)
@@ -294,6 +307,13 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
         raise MatrixError(
             problem, where=f"{where}/campaign.json", remedy="restore the file from git"
         ) from None
+
+
+@cache
+def schema_words() -> frozenset[str]:
+    """The words of the schemas of a matrix and of a record: fields, and what they may say."""
+    schemas = [Matrix.model_json_schema(), Record.model_json_schema()]
+    return frozenset(re.findall(r'"([^"\s]+)"', json.dumps(schemas)))
 
 
 def _name_problems(matrix: Matrix, lines: Lines) -> Iterator[str]:

@@ -19,6 +19,12 @@ from sparkpub.record.tokens import SECRET
 
 LEAST = 8
 """Characters of a secret's value, below which it is not looked for in other text: it may be a word."""
+IDENTITY = (
+    *("schema_version", "run_id", "campaign", "model", "environment", "workload"),
+    *("iteration", "repeat_of", "specification", "status", "plan", "started", "ended"),
+    *("evidence",),
+)
+"""Fields of a record that are made here, of names that a matrix may have."""
 _SERIAL = re.compile(
     r"\b(?:MIG-)?(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",
     re.IGNORECASE,
@@ -47,10 +53,10 @@ class Redactor:
     `words` are names that matrix and records need: a machine, a user or a password of such a name changes none of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, words: Iterable[str] = ()) -> None:
         homes = sorted(map(re.escape, _homes()), key=len, reverse=True)
         self._homes = re.compile(rf"(?:{'|'.join([*homes, _ANY_HOME])})(?![\w.-])")
-        self._words = frozenset(METRICS)
+        self._words = frozenset((*METRICS, *words))
         self._exact: list[tuple[str, str]] = []
         self._learn(os.environ)
         self._set_hosts()
@@ -59,14 +65,11 @@ class Redactor:
         self,
         variables: Mapping[str, str],
         places: Mapping[str, str] | None = None,
-        words: Iterable[str] = (),
     ) -> "Redactor":
         """One that also replaces secrets among these variables, and these paths by their words."""
         other = copy.copy(self)
-        other._words = self._words | frozenset(words)
         other._exact = list((dict(self._exact) | dict(places or {})).items())
         other._learn(variables)
-        other._set_hosts()
         return other
 
     @property
@@ -153,6 +156,21 @@ class Redactor:
             for name in sorted(variables)
             if not ALLOWED.fullmatch(name) and not is_secret_name(name)
         )
+
+    def record(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """A record's fields as they may be published: every text redacted, its names and files as they are."""
+        changed = {
+            name: self.options(value, name)
+            for name, value in document.items()
+            if name not in IDENTITY
+        }
+        facts = document.get("reproducibility")
+        if facts is not None:  # packages are called google-auth
+            packages = {
+                name: self.text(text) for name, text in facts["packages"].items()
+            }
+            changed["reproducibility"]["packages"] = packages
+        return {**document, **changed}
 
     def options(self, options: Any, name: str = "") -> Any:
         """Options, or any part of a record: texts redacted, values of secret-looking names gone.

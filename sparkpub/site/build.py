@@ -39,6 +39,7 @@ from sparkpub.site.pages import (
 from sparkpub.site.publication import Publication, run_file, run_page
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, files, read, refuse_outside
 from sparkpub.site.words import Words
+from sparkpub.site.workers import Workers
 
 __all__ = ["Site", "SiteOptions", "build"]
 
@@ -177,7 +178,8 @@ def words_of(publication: Publication) -> Words:
 def review_of(dataset: Dataset, folder: Path) -> Review:
     """What the checks find in a dataset, kept of the last one: it is asked whether the site may be published before it
     is built, and a preview builds again where only a page changed. What they find in a campaign stays in the cache."""
-    return review(dataset, partial(kept.judged_once, cache=Cache(folder / WORK)))
+    with Workers() as workers:
+        return review(dataset, kept.judging(dataset, Cache(folder / WORK), workers))
 
 
 @lru_cache(maxsize=1)

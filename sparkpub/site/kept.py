@@ -30,26 +30,53 @@ from sparkpub.site.pages.downloads import TABLES
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.stamp import program
+from sparkpub.site.workers import Workers
+
+AHEAD_FROM = 300
+"""Runs to be judged from which other processes take part: fewer do not pay for their start."""
 
 
-def judged_once(dataset: Dataset, name: str, cache: Cache) -> Judged:
-    """What `judged` says of a campaign, with its tables."""
-    campaign = dataset.campaigns[name]
+def judging(
+    dataset: Dataset, cache: Cache, workers: Workers
+) -> Callable[[Dataset, str], Judged]:
+    """What judges the campaigns of a dataset in their order, with their tables: as kept, else worked out. Where that
+    is much, other processes begin with the last ones."""
+    named = {name: _made_from(campaign) for name, campaign in dataset.campaigns.items()}
+    new = [
+        name for name, of in named.items() if of and cache.get(key(of, "said")) is None
+    ]
+    begun = {}
+    if sum(len(dataset.campaigns[name].runs) for name in new) >= AHEAD_FROM:
+        for name in reversed(new):
+            alone = dataset.only(name)
+            begun[name] = workers.begin(_keep, alone, name, named[name], cache)
+
+    def judge(dataset: Dataset, name: str) -> Judged:
+        if name in begun:
+            begun[name]()
+        if not named[name]:  # nothing would tell two campaigns apart
+            return judged(dataset, name)
+        try:
+            return _kept(dataset.campaigns[name], named[name], cache)
+        except (ValueError, TypeError):
+            return _made(dataset, name, named[name], cache)
+
+    return judge
+
+
+def _made_from(campaign: CampaignData) -> str:
+    """A digest of what decides what is found in a campaign; empty where no file of it is there."""
     files = [
         (entry.name, file_sha256(Path(entry.path)))
         for entry in everything(campaign.folder)
         if entry.is_file(follow_symlinks=False)
     ]
-    if not files:  # nothing would tell two campaigns apart
-        return judged(dataset, name)
+    if not files:
+        return ""
     # Git ignores what was gathered: a commit of the hub says nothing of it.
     owner = campaign.owner
     commit = head(campaign.folder) if owner is None else owner.model_dump()
-    made_from = key(program(), commit, files)
-    try:
-        return _kept(campaign, made_from, cache)
-    except (ValueError, TypeError):
-        return _made(dataset, name, made_from, cache)
+    return key(program(), commit, files)
 
 
 def _kept(campaign: CampaignData, made_from: str, cache: Cache) -> Judged:
@@ -59,6 +86,10 @@ def _kept(campaign: CampaignData, made_from: str, cache: Cache) -> Judged:
     known = {name: _read(parts[name], about) for name, about in TABLES.items()}
     found = [Finding(**finding) for finding in findings]
     return ReviewedCampaign(campaign, out, known, made_from), found
+
+
+def _keep(dataset: Dataset, name: str, made_from: str, cache: Cache) -> None:
+    _made(dataset, name, made_from, cache)
 
 
 def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
-from sparkpub.record.text import listed
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.reviewing import Review
@@ -104,10 +103,10 @@ def _problems(error: SparkpubError, path: Path, name: str) -> Iterator[Finding]:
 
 def _of_claims(folder: Path, review: Review) -> Iterator[Finding]:
     """What is wrong with claims.yaml and facts.yaml: what cannot be read, figures in the words of a claim, claims that
-    the data now judge otherwise than when the text was written, facts without the words of their source."""
+    the data now judge otherwise than when the text was written."""
     path = folder / FACTS_FILE
     try:
-        known = facts.read(path)
+        facts.read(path)
         path = folder / CLAIMS_FILE
         found = judged(folder, review)
         claims = ledger.read(path)
@@ -125,10 +124,6 @@ def _of_claims(folder: Path, review: Review) -> Iterator[Finding]:
         for said in prose.typed(claim.says or ""):
             what = f"{said.text!r} is typed into claim {claim.id}; a figure is tested: write it into expect."
             yield _finding(UNBOUND, path, prose.line_of(text, said), what)
-    unquoted = [fact.id for fact in known.values() if fact.quote is None]
-    if unquoted:
-        what = f"These facts have no quote: in which their figure stands: {listed(unquoted)}."
-        yield replace(_finding(DEAD, folder / FACTS_FILE, 1, what), severity="info")
 
 
 def _changed(folder: Path, found: Verdict) -> Finding:

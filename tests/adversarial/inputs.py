@@ -11,12 +11,12 @@ from random import Random
 
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given
-from sparkpub.collect.public import public, published
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import telemetry
 from sparkpub.record.errors import SparkpubError
+from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import (
     CAMPAIGN_FILE,
@@ -75,15 +75,14 @@ def _matrix(_: str, content: bytes, folder: Path) -> None:
     matrix = matrices.read(folder / "m.yaml")
     if len(list(matrix.cells())) * matrix.most_iterations < 10_000:
         plan(matrix)
-    shown, _redactor = public(matrix)
-    matrices.from_document(json.loads(json.dumps(shown.document())), "m")
+    matrices.from_document(json.loads(json.dumps(matrix.document())), "m")
 
 
 def _record(_: str, content: bytes, folder: Path) -> None:
     path = folder / "r.json"
     path.write_bytes(content)
-    record = read_record(path).record
-    to_json(published(record, Redactor()))
+    document = Redactor().record(read_record(path).record.model_dump())
+    to_json(Record.model_validate(document, strict=False))
 
 
 def _runs(name: str, content: bytes, folder: Path) -> None:

@@ -21,7 +21,6 @@ from sparkpub.collect import journal
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.process import Log
-from sparkpub.collect.public import public
 from sparkpub.record.errors import MatrixError
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.secrets import is_secret_name, without_secrets
@@ -180,7 +179,7 @@ def test_every_form_is_refused_in_a_matrix(form: str) -> None:
     """YAML has no codes of a terminal, so forms in colours cannot stand there."""
     text = FORMS[form](Random(2)).text
     with pytest.raises(MatrixError, match=r"a secret stands in workloads\.w\.argv\.2"):
-        public(a_matrix(workloads={"w": a_command(text)}))
+        a_matrix(workloads={"w": a_command(text)})
 
 
 def _table_of_llama_bench(texts: list[str]) -> str:
@@ -328,14 +327,28 @@ SECRET_OF_ANY_SHAPE = "hf_" + "Ab1Cd2Ef3G" * 4
 def test_a_secret_in_a_matrix_is_refused_where_no_variable_stands_for_it(
     changed: dict[str, Any], place: str | None
 ) -> None:
-    matrix = a_matrix(workloads={"w": a_command("true") | changed})
+    workloads = {"w": a_command("true") | changed}
     if place is None:
-        assert public(matrix)[0].workloads["w"].type == "command"
+        assert a_matrix(workloads=workloads).workloads["w"].type == "command"
         return
     with pytest.raises(
         MatrixError, match=f"a secret stands in {re.escape(place)}, .*write [$]NAME"
     ):
-        public(matrix)
+        a_matrix(workloads=workloads)
+
+
+def test_the_value_of_a_secret_variable_is_refused_in_a_matrix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It looks like any other word, and stands beside nothing that tells."""
+    monkeypatch.setenv("DB_PASSWORD", "horse-staple")
+    with pytest.raises(
+        MatrixError, match=r"the value of DB_PASSWORD stands in .*w\.argv\.2, .*:\d"
+    ):
+        a_matrix("connect anna horse-staple")
+    monkeypatch.setenv("DB_PASSWORD", "argv")
+    monkeypatch.setenv("MY_TOKEN", "interleaved")  # a word of the schema
+    assert a_matrix("connect argv", order="interleaved").order == "interleaved"
 
 
 @pytest.mark.parametrize(

@@ -218,10 +218,13 @@ def test_secrets_and_places_do_not_reach_the_disk(
     environments = {
         "native": {"type": "host", "env": {"OWN_PASSWORD": "$PASSWORD_OF_MINE"}}
     }
-    run(a_matrix(script, environments=environments, iterations=1), tmp_path)
-    everything = b"".join(
-        path.read_bytes() for path in (tmp_path / "small").iterdir()
-    ).decode()
+    matrix = a_matrix(script, environments=environments, iterations=1)
+    run(matrix, tmp_path)
+    files = {path.name: path for path in (tmp_path / "small").iterdir()}
+    # The matrix is public as it is written.
+    assert read_campaign(tmp_path / "small").matrix == matrix.document()
+    del files["campaign.json"]
+    everything = b"".join(path.read_bytes() for path in files.values()).decode()
     for secret in ("hush-hush-4711", "sesame-open-99", "/home/khan"):
         assert secret not in everything
     (record,) = records(tmp_path)

@@ -276,7 +276,9 @@ def test_generated_pages_are_made_once_for_all_that_they_follow_from(
     with_page, was_made = published()
     assert not was_made
     assert with_page.keys() - first.keys() == {"of-people.md"}
-    fact = "- {id: a, says: It was a., value: 1, source: {document: x}}\n"
+    fact = (
+        "- {id: a, says: It was a., value: 1, source: {document: x}, quote: It was 1}\n"
+    )
     for name, text in {
         "pages/facts.yaml": fact,
         "pages/blog/posts/new.md": "---\ntitle: New\nslug: new\ndate: 2026-01-02\n---\n\nText.\n",

@@ -141,16 +141,6 @@ def test_a_link_to_evidence_that_is_not_there_is_found(
     )
 
 
-def test_a_fact_whose_source_is_not_quoted_is_told(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "facts.yaml").write_text(
-        "- {id: one, says: One., value: 1, source: {document: d}}\n"
-        "- {id: two, says: Two., value: 2, source: {document: d}, quote: It is 2}\n"
-    )
-    (found,) = findings(data, tmp_path)
-    assert (found.check, found.severity) == ("dead-evidence", "info")
-    assert found.message.endswith("stands: one.")
-
-
 POST = "---\ndate: 2026-01-02\n{}\n---\n\n# T\n"
 UNREADABLE: dict[str, tuple[str, str, int, str]] = {
     "a number": ("x.md", "# X\n\n{{ 70.47 }}\n", 3, "70.47 is no call"),

@@ -19,6 +19,7 @@ FACT = """- id: elsewhere
   says: What a report of ours says.
   value: 12
   unit: GiB
+  quote: 12 GiB
   source: {document: docs/report.md}
 """
 CONFIG = """

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ from sparkpub.collect.imports.facts import (
 )
 from sparkpub.collect.imports.given import Draft, Given, Left
 from sparkpub.collect.imports.outcome import ImportOutcome
-from sparkpub.collect.public import public, without_private
-from sparkpub.plan.matrix import Matrix, Model
+from sparkpub.plan.matrix import Matrix, Model, schema_words
 from sparkpub.plan.requested import with_load
 from sparkpub.record import catalogue
 from sparkpub.record.campaign import Campaign
@@ -130,11 +129,9 @@ class _Writer:
     @classmethod
     def of(cls, folder: Path, given: Given, *, originals: bool) -> "_Writer":
         """For a folder with what is there already."""
-        redactor = Redactor()
-        if given.matrix is not None:
-            shown, redactor = public(given.matrix)
-            given = replace(given, matrix=shown)
-        writer = cls(folder, given, redactor, originals)
+        matrix = given.matrix
+        words = schema_words() if matrix is None else matrix.words
+        writer = cls(folder, given, Redactor(words), originals)
         for stored in read_folder(folder) if folder.is_dir() else ():
             writer.add(stored.record)
         return writer
@@ -262,7 +259,7 @@ class _Writer:
             "unavailable": _unavailable(draft, given, requested, files),
             "origin": given.about.origin,
         }
-        document = without_private(to_jsonable_python(fields), self.redactor)
+        document = self.redactor.record(to_jsonable_python(fields))
         return with_load(Record.model_validate(document, strict=False))
 
     def _metrics(self, draft: Draft) -> dict[str, MetricValue]:

@@ -40,8 +40,8 @@ _OF_PAGES = (
     ),
     Check(
         "dead-evidence",
-        "Does every link to evidence work, and is the source of every fact quoted?",
-        ("error", "info"),
+        "Does every link to evidence work?",
+        ("error",),
         kind="prose",
     ),
 )

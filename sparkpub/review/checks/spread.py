@@ -45,7 +45,7 @@ from sparkpub.review.statistics.series import (
     grubbs,
 )
 from sparkpub.review.tables.cells import CELL
-from sparkpub.review.tables.comparisons import ran_in_blocks, timed
+from sparkpub.review.tables.comparisons import ran_in_blocks, taken, timed
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     0.5,
@@ -344,8 +344,13 @@ def drifts(view: View) -> Iterator[Finding]:
 def order_confound(view: View) -> Iterator[Finding]:
     """Environments that were measured in blocks of time, on a machine that ran both."""
     runs = view.results_table.drop_duplicates("run")
-    axes = [runs[axis].to_numpy() for axis in CELL[1:]]
-    by_cell = dict(iter(timed(runs).groupby(axes)))
+    ran = timed(runs)
+    by_cell = {
+        cell: taken(ran, [part])
+        for cell, part in runs.reset_index(drop=True)
+        .groupby(CELL[1:], observed=True)
+        .indices.items()
+    }
     blocked = []
     for cell in view.counted:
         against = cell[0], view.campaign.baseline, cell[2]

@@ -48,7 +48,9 @@ class Fact(documents.ListEntry):
     decimals: Annotated[int, Field(ge=0, le=6)] = 0
     source: FactSource
     quote: Annotated[str, Field(min_length=1)] | None = None
-    """The words of the source, in which the figure and its unit stand. None where they are not at hand."""
+    """The words of the source, in which the figure and its unit stand."""
+    unquoted: Annotated[str, Field(min_length=1)] | None = None
+    """Why there are none: nobody wrote them down, or they are kept nowhere."""
     quoted_unit: str | None = None
     """The unit in the quotation where it is not `unit`: memory in GiB that was published as GB."""
 
@@ -57,6 +59,10 @@ class Fact(documents.ListEntry):
         if self.upper is not None and self.upper < self.value:
             raise ValueError(
                 f"upper: {self.upper:g} is below value: {self.value:g}: the range is turned round"
+            )
+        if (self.quote is None) == (self.unquoted is None):
+            raise ValueError(
+                "a fact has quote:, the words of its source with the figure in them, or unquoted:, why there are none"
             )
         if self.quote is not None:
             self._stands_in(self.quote)

@@ -24,7 +24,7 @@ that between clusters: Liang and Zeger 1986, Biometrika 73, 13-22).
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from math import comb
 from typing import Any, Literal, TypeAlias
 
@@ -37,7 +37,7 @@ DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""
 OrderAsRun = Literal["interleaved", "random", "mixed", "blocked"]
 """The order as it was really run. `mixed`: neither declared nor in blocks."""
-Side: TypeAlias = Any
+Side: TypeAlias = Mapping[str, Any]
 """The runs of one side in order of time, a column each: the `order` that was declared, the `time` at which they began
 on any scale that both sides share, the `round` (None for a repeat outside of the rounds), and the `server` that served
 them (empty where none is known)."""
@@ -192,7 +192,8 @@ def by_unit(values: Floats, units: Units) -> Floats:
     """What each unit adds to the mean along the last axis, as a value of its own: the unit's mean where all are of one
     size. The mean of these is that of the values of all units."""
     is_used = units >= 0
-    mean = values[..., is_used].mean(axis=-1, keepdims=True)
+    # Selected by a mask, many samples would be added up in another order than one, with other last digits.
+    mean = np.compress(is_used, values, axis=-1).mean(axis=-1, keepdims=True)
     is_member = units[:, np.newaxis] == np.arange(units.max() + 1)
     weight = is_member.shape[1] / is_used.sum()
     found: Floats = mean + weight * ((values - mean) @ is_member)

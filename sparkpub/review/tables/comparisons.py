@@ -27,6 +27,7 @@ a campaign, and of each machine of a campaign that ran on several; secondary one
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ from sparkpub.review.statistics.estimate import (
 )
 from sparkpub.review.statistics.order import (
     OrderAsRun,
+    Side,
     by_unit,
     order_as_run,
     order_over_machines,
@@ -61,6 +63,7 @@ from sparkpub.review.tables.cells import (
 )
 from sparkpub.review.tables.column import (
     Columns,
+    Places,
     TableRow,
     columns,
     corrected,
@@ -168,8 +171,9 @@ _CORRECTED = {"p_value": "p_adjusted", "equivalence_p": "equivalence_p_adjusted"
 _ANALYSES = {"interleaved": "paired", "blocked": "description"}
 """What orders allow; Welch's test in any other."""
 _LEVELS = {"ci95": 1 - ALPHA, "ci90": 1 - 2 * ALPHA}
-RunsOfSides = tuple[pd.DataFrame, pd.DataFrame]
-"""The runs of a baseline and of a candidate, as `timed` makes them."""
+Pairs = tuple[Places, Side, Side]
+"""The numbers of some pairs of metrics that the same runs have, and these runs: of the baseline, and of the candidate.
+Their `value` has a row for each pair."""
 Compared = tuple[TableRow, list[TableRow]]
 """What two sides show over all machines of either, and within each machine that ran both."""
 
@@ -215,21 +219,27 @@ def pairs_of(
     campaigns: Mapping[str, ReviewedCampaign],
     is_baseline: Callable[[pd.DataFrame], "pd.Series[bool]"],
     same: Sequence[str],
-) -> tuple[pd.DataFrame, list[RunsOfSides]]:
+) -> tuple[pd.DataFrame, list[Pairs]]:
     """Every metric of a cell, in the order of the matrix, with that of the cell among the baselines that is the same in
     some columns: what the first is about (see `about_metrics`), and the runs of both."""
     rows = in_matrix_order(rows, campaigns)
     parts = groups(rows, CELL_METRIC)
     about = about_metrics(rows, parts, campaigns)
     about["part"] = about.index
+    run = rows["run"].cat.codes.to_numpy()
+    about["ran"] = [run[part].tobytes() for part in parts]
     mask = is_baseline(about)
-    pairs = about[~mask].merge(about.loc[mask, [*same, "part"]], on=[*same])
+    pairs = about[~mask].merge(about.loc[mask, [*same, "part", "ran"]], on=[*same])
     plain = timed(rows)
-    sides = [
-        (plain.iloc[parts[one]], plain.iloc[parts[other]])
-        for one, other in zip(pairs["part_y"], pairs["part_x"], strict=True)
-    ]
-    return pairs, sides
+    found = []
+    for numbers in groups(pairs, ["ran_y", "ran_x"]):
+        mine = pairs.iloc[numbers]
+        one, other = (
+            taken(plain, np.stack([parts[part] for part in mine[name]]))
+            for name in ("part_y", "part_x")
+        )
+        found.append((numbers, one, other))
+    return pairs, found
 
 
 def machines_of(reviewed: ReviewedCampaign, include: Include) -> tuple[str, ...]:
@@ -256,44 +266,58 @@ def compare(
         "equivalence_margin_percent": margin_percent or campaign.margin_percent,
         "margin_declared": campaign.margin_declared,
     }
-    sides = timed(baseline), timed(candidate)
-    found = judged(_over_and_within_machines([sides], pd.DataFrame([about])), ())
+    one, other = (
+        taken(timed(side), np.arange(len(side))[np.newaxis])
+        for side in (baseline, candidate)
+    )
+    pair = np.array([0]), one, other
+    found = judged(_over_and_within_machines([pair], pd.DataFrame([about])), ())
     overall, *within = rows(found)
     return overall, within
 
 
-def timed(runs: pd.DataFrame) -> pd.DataFrame:
+def timed(runs: pd.DataFrame) -> Side:
     """What a comparison looks at of each row of a table of runs. A repeat stands outside of the rounds."""
     names = ["order", "server", "specification", "machine"]
-    started = texts(runs["started"])
-    rounds = zip(
+    # As points in time; of those without a zone the order is known.
+    known = [*runs["started"].cat.categories]
+    times = np.array([datetime.fromisoformat(each).timestamp() for each in known])
+    began = runs["started"].cat.codes.to_numpy()
+    places = zip(
         texts(runs["model"]),
         texts(runs["workload"]),
-        runs["iteration"],
+        runs["iteration"].tolist(),
         runs["repeat_of"].isna(),
         strict=True,
     )
-    return pd.DataFrame(
-        {name: texts(runs[name]) for name in names}
-        | {
-            "value": runs["value"].to_numpy(),
-            # As points in time; of those without a zone the order is known.
-            "time": [datetime.fromisoformat(each).timestamp() for each in started],
-            "day": [each[:10] for each in started],
-            "round": [
-                tuple(key) if is_planned else None for *key, is_planned in rounds
-            ],
-        }
-    )
+    rounds = [
+        f"{model}/{workload}/{iteration}" if is_planned else None
+        for model, workload, iteration, is_planned in places
+    ]
+    return {name: texts(runs[name]) for name in names} | {
+        "value": runs["value"].to_numpy(),
+        "time": times[began],
+        "day": np.array([each[:10] for each in known], dtype=object)[began],
+        "round": np.array(rounds, dtype=object),
+    }
 
 
-def on_machine(side: pd.DataFrame, name: str) -> pd.DataFrame:
+def taken(side: Side, places: Any) -> Side:
+    """What stands at some places of a side; of several metrics of the same runs a row each, whose values alone
+    differ."""
+    return {
+        name: column[..., places if name == "value" else places[0]]
+        for name, column in side.items()
+    }
+
+
+def on_machine(side: Side, name: str) -> Side:
     """The runs of a side of a comparison on one machine."""
-    is_there = side["machine"].to_numpy() == name
-    return side if is_there.all() else side[is_there]
+    is_there = side["machine"] == name
+    return {name: column[..., is_there] for name, column in side.items()}
 
 
-def ran_in_blocks(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+def ran_in_blocks(one: Side, other: Side) -> bool:
     """Whether the sides of a comparison ran in blocks of time on one of the machines that ran both."""
     return any(
         order_as_run(*(on_machine(side, name) for side in (one, other))) == "blocked"
@@ -305,22 +329,23 @@ def ran_in_blocks(one: pd.DataFrame, other: pd.DataFrame) -> bool:
 
 
 def difference(
-    one: pd.DataFrame, other: pd.DataFrame, order: OrderAsRun | None = None
+    one: Side, other: Side, order: OrderAsRun | None = None
 ) -> dict[str, Any]:
-    """What runs of a candidate, `other`, show against those of a baseline: the columns from which all others follow.
-    Where the `order` is given, neither rounds nor times are looked at."""
+    """What runs of a candidate, `other`, show against those of a baseline in each of their metrics: the columns from
+    which all others follow. Where the `order` is given, neither rounds nor times are looked at."""
     sides = one, other
     order = order or order_as_run(one, other)
     analysis = _ANALYSES.get(order, "welch")
     of_units = units(one, other, order)
+    n_runs = [side["value"].shape[-1] for side in sides]
     has_units = min(each.max() for each in of_units) >= 0
     if not has_units:
         # No round is complete: all runs are described.
         analysis = "description"
-        of_units = np.arange(len(one)), np.arange(len(other))
-    values = [side["value"].to_numpy() for side in sides]
+        of_units = np.arange(n_runs[0]), np.arange(n_runs[1])
+    values = [side["value"] for side in sides]
     sample, against = map(by_unit, values, of_units)
-    resolution = resolution_of(np.concatenate(values))
+    resolution = np.array([resolution_of(row) for row in np.hstack(values)])
     is_paired = analysis == "paired"
     found, beside = two_means(sample, against, resolution, paired=is_paired)
     if not has_units:
@@ -340,30 +365,32 @@ def difference(
         "days": len({*one["day"], *other["day"]}),
         "n_baseline": n[0],
         "n_candidate": n[1],
-        "left_out": len(one) + len(other) - sum(n),
+        "left_out": sum(n_runs) - sum(n),
         "unseen_percent": unseen_percent(min(numbers)),
     }
 
 
 def _over_and_within_machines(
-    sides: Sequence[RunsOfSides], about: pd.DataFrame
+    sides: Sequence[Pairs], about: pd.DataFrame
 ) -> pd.DataFrame:
     """Baselines against their candidates, a row of `about` each: over all machines, where `machine` is empty, and then
     within each machine that ran both. Where none did, all runs are described as blocks: a difference between machines
     cannot be told from one between the sides."""
-    found: list[dict[str, Any]] = []
-    for pair, (one, other) in enumerate(sides):
-        shared = [
-            name for name in one["machine"].unique() if name in {*other["machine"]}
-        ]
+    found = []
+    size = np.zeros(len(about), dtype=np.int64)
+    for pair, one, other in sides:
+        machines = [[*dict.fromkeys(side["machine"])] for side in (one, other)]
+        size[pair] = len(one["machine"]) + len(other["machine"])
+        shared = [name for name in machines[0] if name in machines[1]]
         for name in shared:
-            mine, theirs = (on_machine(side, name) for side in (one, other))
-            found.append({"pair": pair, "machine": name} | difference(mine, theirs))
+            within = difference(on_machine(one, name), on_machine(other, name))
+            found.append(pd.DataFrame({"pair": pair, "machine": name} | within))
         if not shared:
-            machines = len({*one["machine"], *other["machine"]})
-            described = difference(one, other, "blocked") | {"machines": machines}
-            found.append({"pair": pair, "machine": None} | described)
-    each = figured(pd.DataFrame(found).join(about, on="pair"))
+            described = difference(one, other, "blocked")
+            described["machines"] = len({*chain(*machines)})
+            found.append(pd.DataFrame({"pair": pair, "machine": None} | described))
+    each = pd.concat(found).sort_values("pair", kind="stable", ignore_index=True)
+    each = figured(each.join(about, on="pair"))
     is_alone = ~each["pair"].duplicated(keep=False)
     overall = each[is_alone]
     several = [
@@ -373,7 +400,6 @@ def _over_and_within_machines(
     if several:
         together = figured(pd.DataFrame(several).join(about, on="pair"))
         overall = pd.concat([overall, together]).sort_values("pair")
-    size = np.array([len(one) + len(other) for one, other in sides])
     left_out = size - overall["n_baseline"] - overall["n_candidate"]
     overall = overall.assign(machine=None, left_out=left_out)
     return pd.concat([overall, each[each["machine"].notna()]])

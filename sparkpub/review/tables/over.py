@@ -129,16 +129,17 @@ def repeats(
     if not sides:
         return table(REPEATS, [])
     found = []
-    for one, other in sides:
+    for pair, one, other in sides:
         digests = {*one["specification"], *other["specification"]}
         same = None if "" in digests else len(digests) == 1
-        found.append(difference(one, other, "mixed") | {"same_specification": same})
+        figures = difference(one, other, "mixed") | {"same_specification": same}
+        found.append(pd.DataFrame(figures, index=pair))
     about = pairs.assign(
         against=against,
         equivalence_margin_percent=REPEAT_PERCENT,
         margin_declared=False,
     )
-    return table(REPEATS, judged(figured(about.join(pd.DataFrame(found))), ["family"]))
+    return table(REPEATS, judged(figured(about.join(pd.concat(found))), ["family"]))
 
 
 def sessions(comparisons: pd.DataFrame, alone: Mapping[str, str]) -> pd.DataFrame:

@@ -103,8 +103,10 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     runs = runs.join(means, on=sides, how="inner").assign(kind="run")
     runs["first"] = _first(metric, runs)
     runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
-    for tip, share in zip(runs["tip"], runs["value"], strict=True):
-        tip["% from the baseline's mean"] = percent(share, 2)
+    shares = [percent(share, 2) for share in runs["value"]]
+    told = zip(runs["tip"], shares, strict=True)
+    head = "% from the baseline's mean"
+    runs["tip"] = column(runs, [{**tip, head: share} for tip, share in told])
     margin = campaign.data.margin_percent
     rows, groups, more = placed(campaign, runs)
     ends = {"min": "Least", "mean": "Mean", "max": "Most"}
@@ -272,9 +274,11 @@ def against(campaign: StudiedCampaign, up: Metric, across: Metric) -> Figure:
     """`kv-cache-against-peak-memory`: two metrics of the same runs."""
     others = campaign.runs(across).rename(columns={"value": "x"})[["run", "x"]]
     runs = campaign.runs(up).merge(others, on="run").assign(kind="run")
+    pairs = zip(runs["tip"], runs["x"], strict=True)
+    tips = [{**tip, across.label: across.format(x)} for tip, x in pairs]
+    runs = runs.assign(tip=column(runs, tips))
     told = []
     for row in records(runs):
-        row["tip"][across.label] = across.format(row["x"])
         both = {each.label: row["tip"][each.label] for each in (across, up)}
         told.append({"Run": Entry(row["run"], row["href"]), **both})
     says = f"{up.subject} and {across.within_sentence} of {counted(len(runs), 'run')}."

@@ -16,7 +16,7 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures.library import ENDINGS, Library
+from sparkpub.site.figures.library import ENDINGS, Library, studied
 from sparkpub.site.figures.others import capacities
 from sparkpub.site.figures.said import capacity, curves, drifting, growing
 from sparkpub.site.pages import findings, memory
@@ -270,7 +270,7 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     """What the campaign found out, by leading metric: what differs, what shape it has, which is best."""
     said = publication.said
     if campaign.name not in said:
-        said[campaign.name] = _answers(StudiedCampaign(publication, campaign))
+        said[campaign.name] = _answers(studied(publication)(campaign.name))
     return said[campaign.name]
 
 
@@ -344,7 +344,7 @@ def effect(
     checks allow no conclusion."""
     if publication.review.voiding(campaign.name):
         return None
-    whole = StudiedCampaign(publication, campaign)
+    whole = studied(publication)(campaign.name)
     rows: Sequence[TableRow] = whole.compared(metric)
     ends = sentences.bounds_of(rows) if sentences.in_percent(rows) else []
     together = _together(whole, metric)

@@ -419,8 +419,8 @@ def _fact(fact: Fact) -> str:
     if place:
         line += f" {place}."
     if fact.quote:
-        line += f" Quoted: “{plain(fact.quote)}”."
-    return line
+        return line + f" Quoted: “{plain(fact.quote)}”."
+    return line + f" Not quoted: {plain(fact.unquoted or '')}."
 
 
 def source(found: FactSource) -> str:

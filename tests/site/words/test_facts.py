@@ -14,6 +14,7 @@ GOOD = """\
   decimals: 2
   unit: GiB
   source: {document: part 3, section: The Evidence}
+  unquoted: nobody wrote it down
 """
 
 
@@ -39,7 +40,7 @@ def test_a_fact_reads_as_it_was_published(
     assert str(found["total"].source) == "part 3, “The Evidence”"
 
 
-QUOTED = GOOD + "  quote: Q\n"
+QUOTED = GOOD.replace("unquoted: nobody wrote it down", "quote: Q")
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,12 @@ def test_a_figure_stands_in_the_words_of_its_source(
         return
     with pytest.raises(ClaimError, match=words):
         facts.read(path)
+
+
+@pytest.mark.parametrize("words", ["", "  quote: 119.64 GiB\n  unquoted: lost\n"])
+def test_a_fact_has_the_words_of_its_source_or_says_why_not(
+    tmp_path: Path, words: str
+) -> None:
+    text = GOOD.replace("  unquoted: nobody wrote it down\n", words)
+    with pytest.raises(ClaimError, match="a fact has quote:, .* or unquoted:, why"):
+        facts.read(written(tmp_path, text))

@@ -27,6 +27,7 @@ FACTS = """
   value: 78.31
   decimals: 2
   unit: GiB
+  quote: 78.31 GiB at its peak
   source: {document: part 3, section: The Evidence}
 """
 
