@@ -151,9 +151,7 @@ def test_comparisons_on_several_machines_say_on_how_many() -> None:
     metric = METRICS[TPUT]
     text = sentences.differences(KEYS, metric, found.comparison_rows)
     assert "higher in container than natively for m on 2 machines (" in text
-    assert (
-        sentences.sample(found.cell_rows, {}) == "n = 16 per cell on 2 machines."
-    )
+    assert sentences.sample(found.cell_rows, {}) == "n = 16 per cell on 2 machines."
     alone = unreviewed(a_dataset(a_fleet({"a": drawn(100, 5, 1)})))
     assert "machine" not in sentences.differences(KEYS, metric, alone.comparison_rows)
     assert sentences.sample(alone.cell_rows, {}) == "n = 8 per cell."
