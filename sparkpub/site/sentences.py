@@ -263,7 +263,7 @@ def sample(cells: ComparedRows, excluded: Mapping[str, str]) -> str:
     if not sizes:
         text = "n = 0."
     elif sizes == [1]:
-        text = "One run per cell: the spread is not known."
+        text = "One run per cell: spread unknown."
     else:
         several = {len(cell.machines) for cell in cells if len(cell.machines) > 1}
         text = f"n = {span([str(n) for n in sizes])} per cell{_on(several)}."

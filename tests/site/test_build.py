@@ -122,7 +122,7 @@ def test_a_single_run_is_said_to_be_one(tmp_path: Path, options: SiteOptions) ->
     )
     page = whole(tree_of(tmp_path / "one", options), "campaigns/c.md")
     assert "1 run of 1 model in 1 environment" in page
-    assert "One run per cell: the spread is not known." in page
+    assert "One run per cell: spread unknown." in page
     assert "sp-filters" not in page
 
 
