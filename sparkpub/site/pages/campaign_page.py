@@ -86,8 +86,6 @@ def context(
         "unrecorded": unrecorded(campaign),
         "is_home": is_home(publication, campaign),
         "card": about,
-        # Each chart says its own.
-        "sample": "" if charts else about["sample"],
         "answers": [answer for answer in about["answers"] if answer not in shown],
         "problems": findings.problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
@@ -210,20 +208,15 @@ def _asking(whole: StudiedCampaign, library: Library) -> list[Section]:
 
 
 def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
-    """What a campaign is: its machines, how many runs stand behind a figure, and its first answers."""
+    """What a campaign is: its machines and its first answers."""
     records = campaign.records
     gpus = {gpu.name for record in records for gpu in record.machine.gpus}
     processors = {record.machine.cpu or "unknown machine" for record in records}
     number = len(coverage.machines_of(records))
     machines = [f"{number} machines"] if number > 1 else []
-    sample = ""
-    for metric in publication.headlines(campaign)[:1]:
-        cells = publication.results.cells_of(campaign.name, metric.name)
-        sample = sentences.sample(cells, {}) if cells else ""
     return {
         "campaign": campaign,
         "hardware": [*sorted(gpus or processors), *machines],
-        "sample": sample,
         "answers": answers(publication, campaign)[:2],
     }
 
