@@ -33,8 +33,6 @@ from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.stamp import program
 from sparkpub.site.workers import Workers
 
-Drawings = Mapping[str, Drawn]
-"""Key to drawing."""
 AHEAD_FROM = 300
 """Runs to be judged from which other processes take part: fewer do not pay for their start."""
 
@@ -135,8 +133,8 @@ def generated_once(
     publication: Publication,
     given: object,
     cache: Cache,
-    begin: Callable[[], Callable[[Drawings], dict[str, File]]],
-) -> Callable[[Drawings], dict[str, File]]:
+    begin: Callable[[], Callable[[Mapping[str, Drawn]], dict[str, File]]],
+) -> Callable[[Mapping[str, Drawn]], dict[str, File]]:
     """What gives the pages and files of a publication and of what else is `given`, by address, once everything is
     drawn: those that are kept, else what `begin` gives, which asks for its charts."""
     known = decided_by(publication)
@@ -148,7 +146,7 @@ def generated_once(
     except (BadZipFile, ValueError):
         finish = begin()
 
-        def generated(drawn: Drawings) -> dict[str, File]:
+        def generated(drawn: Mapping[str, Drawn]) -> dict[str, File]:
             found = finish(drawn)
             cache.put(made_from, packed(found))
             return found
