@@ -26,6 +26,7 @@ from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from sparkpub.review.tables.column import Columns, table
 from sparkpub.site.cache import Cache, key
 from sparkpub.site.content import File, Page, data_of
+from sparkpub.site.figures.draw import Drawn
 from sparkpub.site.pages.downloads import TABLES
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE
@@ -39,21 +40,25 @@ AHEAD_FROM = 300
 def judging(
     dataset: Dataset, cache: Cache, workers: Workers
 ) -> Callable[[Dataset, str], Judged]:
-    """What judges the campaigns of a dataset in their order, with their tables: as kept, else worked out. Where that
-    is much, other processes begin with the last ones."""
+    """What judges the campaigns of a dataset, with their tables: as kept, else worked out. Where that is much, all are
+    judged at once, other processes beginning with the largest."""
     named = {name: _made_from(campaign) for name, campaign in dataset.campaigns.items()}
-    new = [
-        name for name, of in named.items() if of and cache.get(key(of, "said")) is None
-    ]
-    begun = {}
-    if sum(len(dataset.campaigns[name].runs) for name in new) >= AHEAD_FROM:
-        for name in reversed(new):
-            alone = dataset.only(name)
-            begun[name] = workers.begin(_keep, alone, name, named[name], cache)
+    sizes = {
+        name: len(dataset.campaigns[name].runs)
+        for name, made_from in named.items()
+        if made_from and cache.get(key(made_from, "said")) is None
+    }
+    if sum(sizes.values()) >= AHEAD_FROM:
+        *others, largest = sorted(sizes, key=sizes.__getitem__)
+        begun = [
+            workers.begin(_keep, dataset.only(name), name, named[name], cache)
+            # A process has two at once, and should not have the two largest.
+            for name in (largest, *others)
+        ]
+        for result in reversed(begun):
+            result()
 
     def judge(dataset: Dataset, name: str) -> Judged:
-        if name in begun:
-            begun[name]()
         if not named[name]:  # nothing would tell two campaigns apart
             return judged(dataset, name)
         try:
@@ -128,19 +133,26 @@ def generated_once(
     publication: Publication,
     given: object,
     cache: Cache,
-    generate: Callable[[], dict[str, File]],
-) -> dict[str, File]:
-    """The pages and files that `generate` makes of a publication and of what else is `given`, by address."""
+    begin: Callable[[], Callable[[Mapping[str, Drawn]], dict[str, File]]],
+) -> Callable[[Mapping[str, Drawn]], dict[str, File]]:
+    """What gives the pages and files of a publication and of what else is `given`, by address, once everything is
+    drawn: those that are kept, else what `begin` gives, which asks for its charts."""
     known = decided_by(publication)
     if not known:
-        return generate()
+        return begin()
     made_from = key("generated", known, given)
     try:
-        return unpacked(cache.get(made_from) or b"")
+        files = unpacked(cache.get(made_from) or b"")
     except (BadZipFile, ValueError):
-        found = generate()
-        cache.put(made_from, packed(found))
-        return found
+        finish = begin()
+
+        def generated(drawn: Mapping[str, Drawn]) -> dict[str, File]:
+            found = finish(drawn)
+            cache.put(made_from, packed(found))
+            return found
+
+        return generated
+    return lambda _: files
 
 
 def packed(files: Mapping[str, File]) -> bytes:
