@@ -47,7 +47,7 @@ READS_WITH = {
 }
 """Left of the disk, what each may import all the same, within a function, and when."""
 STARTS_PROCESSES = {
-    "site/figures/draw.py": "draws charts in worker processes",
+    "site/workers.py": "judges campaigns and draws charts in other processes",
 }
 """Right of the disk, and why each may."""
 

@@ -200,7 +200,7 @@ class Books:
         self.measured += 1
         self.records.append(stored.record)
         self._report(stored)
-        self.committer.add_run(stored)
+        self.committer.catch_up()
         self._strike(stored.record)
 
     def skip(self, machine: str | None) -> None:
@@ -240,7 +240,7 @@ class Books:
 
     def outcome(self, stopped: str | None) -> Outcome:
         """What it came to, once nothing more is measured, with a last try to commit."""
-        uncommitted = self.committer.finish()
+        uncommitted = self.committer.catch_up()
         found = self.states()
         still = [found[run] for run in self.wanted]
         left = sum(state in TO_DO for state in still)

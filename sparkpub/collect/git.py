@@ -6,7 +6,7 @@ Commits and pushes leave the operator's index, work tree and branch as they were
 import json
 import os
 import subprocess
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,10 +167,6 @@ class Committer:
         timeout: float = TIMEOUT,
     ) -> None:
         self._folder, self._push, self._progress = folder, push, progress
-        self._waiting: list[tuple[Sequence[Path], str]] = []
-        """Files that are to be committed together, and the message."""
-        self._unknown = False
-        """Whether git could not say what no commit has yet."""
         self._pushed = False
         """Whether the remote has everything. An earlier collection may have left commits that it could not push."""
         self._repository: Repository | None = None
@@ -181,27 +177,49 @@ class Committer:
         except GitError as error:
             progress.line(f"not committing: {error}; records are written all the same")
 
-    def catch_up(self) -> None:
-        """Commit what no commit has yet: campaign.json, and runs of this collector or an earlier one."""
-        if self._repository is None:
-            return
-        self._waiting.clear()
+    def catch_up(self) -> str | None:
+        """Commit what no commit has yet: campaign.json, and runs of this collector or an earlier one, up to the first
+        that git refuses, since each may take as long as a hook that never ends. Then push, where asked.
+
+        Returns what is left undone, in words; None where everything is committed and, where asked for, pushed.
+        """
+        repository = self._repository
+        if repository is None:
+            return None
         try:
-            loose = self._repository.uncommitted(self._folder)
-            declared = self._declared_anew(self._repository, loose)
+            waiting = list(self._waiting(repository))
         except GitError as error:
-            self._unknown = True
             self._progress.line(f"git: {error}")
-            return
-        self._unknown = False
-        if declared:
-            paths = [self._folder / store.CAMPAIGN_FILE]
-            self._waiting.append((paths, f"Declare campaign {self._folder.name}"))
+            return "git does not say which runs are committed"
+        for done, (files, message) in enumerate(waiting):
+            try:
+                repository.commit(files, message)
+            except GitError as error:
+                left = len(waiting) - done
+                self._progress.line(f"not committed yet, {left} waiting: {error}")
+                commits = counted(left, "commit")
+                return f"{commits} could not be made (the next collect tries again)"
+            self._pushed = False
+        if self._push and not self._pushed:
+            try:
+                repository.push()
+            except GitError as error:
+                self._progress.line(f"not pushed yet: {error}")
+                return "committed here and not pushed (collect --push tries again)"
+            self._pushed = True
+        return None
+
+    def _waiting(self, repository: Repository) -> Iterator[tuple[Sequence[Path], str]]:
+        """Files that are to be committed together, and the message. Raises GitError."""
+        loose = repository.uncommitted(self._folder)
+        if self._declared_anew(repository, loose):
+            declared = [self._folder / store.CAMPAIGN_FILE]
+            yield declared, f"Declare campaign {self._folder.name}"
+        # A run's files begin with its name, so that records of committed runs need not be read.
         for path in store.record_paths(self._folder):
-            stored = store.read_record(path)
-            if any(file.resolve() in loose for file in stored.files):
-                self._waiting.append((stored.files, _message(stored)))
-        self._commit()
+            if any(file.name.startswith(f"{path.stem}.") for file in loose):
+                stored = store.read_record(path)
+                yield stored.files, _message(stored)
 
     def _declared_anew(self, repository: Repository, loose: Collection[Path]) -> bool:
         """Whether campaign.json is in no commit, or declares another matrix than the last one there. What people edit
@@ -214,51 +232,6 @@ class Committer:
         except ValueError:
             return False
         return bool(known["matrix"] != store.read_json(path)["matrix"])
-
-    def add_run(self, stored: Stored) -> None:
-        """Commit a run, its record and its evidence, after whatever is still waiting."""
-        if self._repository is not None:
-            self._waiting.append((stored.files, _message(stored)))
-            self._commit()
-
-    def _commit(self) -> None:
-        """Commit what waits, up to the first that git refuses: each may take as long as a hook that never ends. Then
-        push, where asked."""
-        assert self._repository is not None
-        while self._waiting:
-            try:
-                self._repository.commit(*self._waiting[0])
-            except GitError as error:
-                waiting = len(self._waiting)
-                self._progress.line(f"not committed yet, {waiting} waiting: {error}")
-                return
-            self._waiting.pop(0)
-            self._pushed = False
-        if self._push and not self._pushed:
-            try:
-                self._repository.push()
-            except GitError as error:
-                self._progress.line(f"not pushed yet: {error}")
-            else:
-                self._pushed = True
-
-    def finish(self) -> str | None:
-        """A last try. Returns what is left undone, in words; None where everything is committed and, where asked for,
-        pushed."""
-        if self._repository is None:
-            return None
-        if self._unknown:
-            self.catch_up()
-        else:
-            self._commit()
-        if self._unknown:
-            return "git does not say which runs are committed"
-        if self._waiting:
-            left = counted(len(self._waiting), "commit")
-            return f"{left} could not be made (the next collect tries again)"
-        if self._push and not self._pushed:
-            return "committed here and not pushed (collect --push tries again)"
-        return None
 
 
 def _message(stored: Stored) -> str:

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,20 +31,30 @@ def name() -> str:
 
 
 @contextmanager
-def locked() -> Iterator[None]:
-    """Held while collecting. Raises CollectError where somebody else has it."""
-    where = f"socket @{name()}"
+def locked(patience: float = 0.0) -> Iterator[None]:
+    """Held while collecting. Raises CollectError where somebody else has it after so many seconds."""
+    end = time.monotonic() + patience
     with socket.socket(socket.AF_UNIX) as taken:
-        try:
-            taken.bind(f"\0{name()}")
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-            what = "another collector runs on this machine"
-            if (other := state.current()) is not None:
-                what += f": process {other['pid']}, campaign {other['campaign']}"
-            raise CollectError(what, where=where, remedy=_REMEDY) from None
+        while not _bound(taken):
+            if time.monotonic() > end:
+                what = "another collector runs on this machine"
+                if (other := state.current()) is not None:
+                    what += f": process {other['pid']}, campaign {other['campaign']}"
+                where = f"socket @{name()}"
+                raise CollectError(what, where=where, remedy=_REMEDY)
+            time.sleep(0.1)
         yield
+
+
+def _bound(taken: socket.socket) -> bool:
+    """Whether the name was free, and is now this socket's."""
+    try:
+        taken.bind(f"\0{name()}")
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return False
+    return True
 
 
 @contextmanager

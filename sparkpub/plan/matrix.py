@@ -241,7 +241,8 @@ class Matrix(Declared):
     @property
     def words(self) -> frozenset[str]:
         """What is no name of a machine or user, though one may be called that: its keys, and words of the schemas."""
-        return schema_words() | frozenset(_keys(self.document()))
+        keys = re.findall(r'"([^"]+)":', json.dumps(self.document()))
+        return schema_words() | frozenset(keys)
 
     def document(self) -> dict[str, Any]:
         """The matrix as data, for campaign.json."""
@@ -313,17 +314,6 @@ def schema_words() -> frozenset[str]:
     """The words of the schemas of a matrix and of a record: fields, and what they may say."""
     schemas = [Matrix.model_json_schema(), Record.model_json_schema()]
     return frozenset(re.findall(r'"([^"\s]+)"', json.dumps(schemas)))
-
-
-def _keys(document: Any) -> Iterator[str]:
-    """Every key of a document: the names of the matrix among them."""
-    if isinstance(document, Mapping):
-        for key, value in document.items():
-            yield str(key)
-            yield from _keys(value)
-    elif isinstance(document, list):
-        for value in document:
-            yield from _keys(value)
 
 
 def _name_problems(matrix: Matrix, lines: Lines) -> Iterator[str]:

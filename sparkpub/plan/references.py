@@ -33,47 +33,48 @@ def filled_words(argv: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def unset(document: Any, name: str = "") -> Iterator[str]:
+def unset(document: Any) -> Iterator[str]:
     """The names of variables to which a document refers and which are not set."""
-    said: list[Any] = []
-    if isinstance(document, Mapping):
-        for key, value in document.items():
-            yield from unset(value, str(key))
-        if name in _VARIABLES:
-            said = list(document.values())
-    elif isinstance(document, list | tuple):
-        for value in document:
-            yield from unset(value)
-        said = [word for flag, word in pairwise(document) if _tells(flag)]
-    for value in said:
-        found = REFERENCE.fullmatch(value) if isinstance(value, str) else None
-        if found is not None and found["name"] not in os.environ:
+    for path, beside, text in _texts(document):
+        found = REFERENCE.fullmatch(text)
+        refers = _tells(beside) or not _VARIABLES.isdisjoint(path[-2:-1])
+        if found and refers and found["name"] not in os.environ:
             yield found["name"]
 
 
 def secrets(
-    document: Any, words: Collection[str], path: tuple[str, ...] = (), name: str = ""
+    document: Any, words: Collection[str]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Where secrets stand in a document, and which: beside a telling name or flag, by their own shape, or as the value
     of a variable that tells; a text that is one of `words` is none."""
-    if isinstance(document, Mapping):
-        for key, value in document.items():
-            yield from secrets(value, words, (*path, str(key)), str(key))
-    elif isinstance(document, list | tuple):
-        for index, (before, value) in enumerate(pairwise(["", *document])):
-            beside = before if isinstance(before, str) and before[:1] == "-" else name
-            yield from secrets(value, words, (*path, str(index)), beside)
-    elif isinstance(document, str) and not REFERENCE.fullmatch(document):
+    for path, beside, said in _texts(document):
+        if REFERENCE.fullmatch(said):
+            continue
         # What a shell fills in is none; a placeholder in its place stays one.
-        text = _FOR_A_SHELL.sub(SECRET, document)
-        told = bool(text) and text != SECRET and is_secret_name(name)
+        text = _FOR_A_SHELL.sub(SECRET, said)
+        told = bool(text) and text != SECRET and is_secret_name(beside)
         if told or any(without_secrets(part) != part for part in (text, *text.split())):
             yield path, "a secret"
-        elif document not in words:
+        elif said not in words:
             for variable, value in os.environ.items():
                 known = len(value) >= LEAST and is_secret_name(variable)
-                if known and value in document:
+                if known and value in said:
                     yield path, f"the value of {variable}"
+
+
+def _texts(
+    document: Any, path: tuple[str, ...] = (), beside: str = ""
+) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Each text of a document: where it is, its name or the flag before it, and itself."""
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            yield from _texts(value, (*path, str(key)), str(key))
+    elif isinstance(document, list | tuple):
+        for index, (before, value) in enumerate(pairwise(["", *document])):
+            flag = before if isinstance(before, str) and before[:1] == "-" else beside
+            yield from _texts(value, (*path, str(index)), flag)
+    elif isinstance(document, str):
+        yield path, beside, document
 
 
 def _tells(flag: object) -> bool:

@@ -29,33 +29,50 @@ from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from sparkpub.review.tables.column import Columns, table
 from sparkpub.site.cache import Cache, key
 from sparkpub.site.content import File, Page, data_of
+from sparkpub.site.figures.draw import Drawn
 from sparkpub.site.pages.downloads import TABLES
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.stamp import program
+from sparkpub.site.workers import Workers
+
+Said = tuple[int, dict[str, str], Sequence[Finding]]
+"""How many runs a campaign has, which of them are out and why, and what was found in it."""
+AHEAD_FROM = 300
+"""Runs to be judged from which other processes take part: fewer do not pay for their start."""
 
 
-def judged_once(dataset: Dataset, name: str, cache: Cache) -> Judged:
-    """What `judged` says of a campaign, with its tables."""
-    campaign = dataset.campaigns[name]
-    made_from = _made_from(campaign)
-    if not made_from:
-        return judged(dataset, name)
-    kept = partial(_kept, cache, made_from, campaign.folder)
-    said = _said(cache, made_from)
-    if said is None:
-        reviewed, findings = judged(dataset, name)
-        results = Results(ReviewedDataset(dataset, {name: reviewed}))
-        for about in TABLES:
-            rows = getattr(results, about).to_parquet(index=False)
-            cache.put(key(made_from, about), rows)
-        cache.put(key(made_from, "traces"), _TRACES.dump_json([*traces(reviewed)]))
-        examples = _RECORDS.dump_json([*campaign.examples], exclude_defaults=True)
-        cache.put(key(made_from, "examples"), zlib.compress(examples, 1))
-        said = len(campaign.runs), {**reviewed.out}, findings
-        cache.put(key(made_from, "said"), _SAID.dump_json(said))
-    _, out, findings = said
-    return ReviewedCampaign(campaign, out, kept, made_from), findings
+def judging(
+    dataset: Dataset, cache: Cache, workers: Workers
+) -> Callable[[Dataset, str], Judged]:
+    """What judges the campaigns of a dataset, with their tables: as kept, else worked out. Where that is much, all are
+    judged at once, other processes beginning with the largest."""
+    named = {name: _made_from(campaign) for name, campaign in dataset.campaigns.items()}
+    sizes = {
+        name: len(dataset.campaigns[name].runs)
+        for name, made_from in named.items()
+        if made_from and cache.get(key(made_from, "said")) is None
+    }
+    if sum(sizes.values()) >= AHEAD_FROM:
+        *others, largest = sorted(sizes, key=sizes.__getitem__)
+        begun = [
+            workers.begin(_keep, dataset.only(name), name, named[name], cache)
+            # A process has two at once, and should not have the two largest.
+            for name in (largest, *others)
+        ]
+        for result in reversed(begun):
+            result()
+
+    def judge(dataset: Dataset, name: str) -> Judged:
+        made_from, campaign = named[name], dataset.campaigns[name]
+        if not made_from:  # nothing would tell two campaigns apart
+            return judged(dataset, name)
+        said = _said(cache, made_from)
+        _, out, findings = said or _keep(dataset, name, made_from, cache)
+        kept = partial(_kept, cache, made_from, campaign.folder)
+        return ReviewedCampaign(campaign, out, kept, made_from), findings
+
+    return judge
 
 
 def kept_of(cache: Cache, folder: Path, owner: Owner) -> Kept | None:
@@ -68,7 +85,7 @@ def kept_of(cache: Cache, folder: Path, owner: Owner) -> Kept | None:
 
 
 def _made_from(campaign: CampaignData) -> str:
-    """A digest of all that decides what is found in a campaign; empty where nothing would tell two apart."""
+    """A digest of what decides what is found in a campaign; empty where no file of it is there."""
     if campaign.owner is not None:
         return _made_from_owner(campaign.folder, campaign.owner)
     files = [
@@ -84,10 +101,8 @@ def _made_from_owner(folder: Path, owner: Owner) -> str:
     return key(program(), owner.model_dump(), folder.name)
 
 
-def _said(
-    cache: Cache, made_from: str
-) -> tuple[int, dict[str, str], Sequence[Finding]] | None:
-    """How many runs a campaign has, which of them are out, and what was found in it."""
+def _said(cache: Cache, made_from: str) -> Said | None:
+    """What was said of a campaign; None where it has to be judged."""
     with suppress(ValidationError):
         return _SAID.validate_json(cache.get(key(made_from, "said")) or b"")
     return None
@@ -104,6 +119,22 @@ def _kept(cache: Cache, made_from: str, folder: Path, name: str) -> Any:
         found = _TRACES.validate_json(part)
         return [one._replace(path=folder / one.path.name) for one in found]
     return None
+
+
+def _keep(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Said:
+    """Judge a campaign, and keep what is said of it, what follows and what it was judged by."""
+    reviewed, findings = judged(dataset, name)
+    results = Results(ReviewedDataset(dataset, {name: reviewed}))
+    for about in TABLES:
+        rows = getattr(results, about).to_parquet(index=False)
+        cache.put(key(made_from, about), rows)
+    cache.put(key(made_from, "traces"), _TRACES.dump_json([*traces(reviewed)]))
+    campaign = dataset.campaigns[name]
+    examples = _RECORDS.dump_json([*campaign.examples], exclude_defaults=True)
+    cache.put(key(made_from, "examples"), zlib.compress(examples, 1))
+    said = len(campaign.runs), {**reviewed.out}, findings
+    cache.put(key(made_from, "said"), _SAID.dump_json(said))
+    return said
 
 
 def decided_by(publication: Publication) -> str:
@@ -130,19 +161,26 @@ def generated_once(
     publication: Publication,
     given: object,
     cache: Cache,
-    generate: Callable[[], dict[str, File]],
-) -> dict[str, File]:
-    """The pages and files that `generate` makes of a publication and of what else is `given`, by address."""
+    begin: Callable[[], Callable[[Mapping[str, Drawn]], dict[str, File]]],
+) -> Callable[[Mapping[str, Drawn]], dict[str, File]]:
+    """What gives the pages and files of a publication and of what else is `given`, by address, once everything is
+    drawn: those that are kept, else what `begin` gives, which asks for its charts."""
     known = decided_by(publication)
     if not known:
-        return generate()
+        return begin()
     made_from = key("generated", known, given)
     try:
-        return unpacked(cache.get(made_from) or b"")
+        files = unpacked(cache.get(made_from) or b"")
     except (BadZipFile, ValueError):
-        found = generate()
-        cache.put(made_from, packed(found))
-        return found
+        finish = begin()
+
+        def generated(drawn: Mapping[str, Drawn]) -> dict[str, File]:
+            found = finish(drawn)
+            cache.put(made_from, packed(found))
+            return found
+
+        return generated
+    return lambda _: files
 
 
 def packed(files: Mapping[str, File]) -> bytes:
@@ -169,7 +207,7 @@ def unpacked(content: bytes) -> dict[str, File]:
 
 
 _PAGE = TypeAdapter(Page)
-_SAID = TypeAdapter(tuple[int, dict[str, str], Sequence[Finding]])
+_SAID = TypeAdapter(Said)
 _TRACES = TypeAdapter(list[RunTrace])
 _RECORDS = TypeAdapter(list[Record])
 

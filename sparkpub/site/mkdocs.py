@@ -9,6 +9,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -189,9 +190,15 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             if self._preview is not None:
                 return self._preview.site(folders, options)
             dataset = loaded(folders, options)
-            refuse(dataset, options)
-            return build(dataset, options), ()
+            refused = partial(refuse, dataset, options)
+            try:
+                return build(dataset, options, meanwhile=refused), ()
+            except SparkpubError:
+                refused()  # which says all that is wrong at once
+                raise
         finally:
+            if self._preview is None:
+                gc.freeze()
             gc.enable()
 
     def options(self, config: MkDocsConfig) -> SiteOptions:

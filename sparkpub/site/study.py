@@ -1,8 +1,8 @@
 """The tables of a campaign with readers' words in them: what figures are made of."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -52,8 +52,9 @@ def column(rows: pd.DataFrame, values: Iterable[Any]) -> "pd.Series[Any]":
 
 def records(rows: pd.DataFrame) -> list[dict[Any, Any]]:
     """Rows one by one, None where there is nothing."""
-    values = zip(*map(plain, (rows[name] for name in rows)), strict=True)
-    return [dict(zip(rows, each, strict=True)) for each in values]
+    names = list(rows)
+    values = zip(*(plain(rows[name]) for name in names), strict=True)
+    return [dict(zip(names, each, strict=True)) for each in values]
 
 
 def cells_of(rows: pd.DataFrame) -> list[Cell]:
@@ -68,6 +69,8 @@ class StudiedCampaign:
     site: Publication
     data: CampaignData
     only: Mapping[str, str] = field(default_factory=dict)
+    whole: "StudiedCampaign | None" = None
+    """The campaign that this is a part of."""
 
     @property
     def names(self) -> Names:
@@ -113,6 +116,13 @@ class StudiedCampaign:
     def runs(self, metric: Metric) -> pd.DataFrame:
         """Each run with a value of a metric, in the order of the campaign: the words of its cell, `run, iteration,
         value`, `number` (in the campaign), `counts, excluded, href, tip`."""
+        return self._runs_of(metric)
+
+    @cached_property
+    def _runs_of(self) -> Callable[[Metric], pd.DataFrame]:
+        return cache(self._runs_made)
+
+    def _runs_made(self, metric: Metric) -> pd.DataFrame:
         rows = self._runs[self._runs["metric"] == metric.name]
         rows = rows.sort_values("number", kind="stable").reset_index(drop=True)
         tips = []
@@ -196,12 +206,15 @@ class StudiedCampaign:
 
     def part(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a table about cells that belong to this part."""
-        mine = table["campaign"] == self.data.name
-        for axis, key in self.only.items():
-            mine &= table[axis] == key
-        rows = table[mine]
+        rows = self._here(table[table["campaign"] == self.data.name])
         # Categories would carry all that the whole table knows.
         return rows.astype(dict.fromkeys(rows.select_dtypes("category"), object))
+
+    def _here(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Those of a campaign's rows that belong to this part."""
+        for axis, key in self.only.items():
+            rows = rows[rows[axis] == key]
+        return rows
 
     def statistics(self, metric: Metric) -> list[TableRow]:
         """The cells of a metric as sentences take them."""
@@ -217,6 +230,8 @@ class StudiedCampaign:
 
     @cached_property
     def _runs(self) -> pd.DataFrame:
+        if self.whole is not None:
+            return self._here(self.whole._runs)
         columns = ["run", "campaign", *KEYS, "iteration", "metric", "value"]
         table = self.site.results.runs[[*columns, "excluded", "counts"]]
         rows = self.worded(self.part(table[table["value"].notna()]))
@@ -228,6 +243,8 @@ class StudiedCampaign:
 
     @cached_property
     def _cells(self) -> pd.DataFrame:
+        if self.whole is not None:
+            return self._here(self.whole._cells)
         called = {"mean": "value", "ci95_low": "low", "ci95_high": "high"}
         return self.worded(self.part(self.site.results.cells)).rename(columns=called)
 

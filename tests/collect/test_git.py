@@ -144,12 +144,13 @@ def test_a_hook_that_never_ends_is_ended_and_leaves_no_lock(
     monkeypatch.setattr(repositories, "GRACE", 0.3)
     hook(f'{NOTE}; {COUNT}; [ "$n" = 0 ] || exit 0; {NEVER_ENDING}')
     committer, said = a_committer(repository, timeout=1.5)
-    committer.add_run(a_run(repository))
+    a_run(repository)
+    committer.catch_up()
     assert "took more than 1.5 s" in said[-1]
     assert commits(repository) == ["Begin"]
     assert list((repository / ".git").glob("*.lock")) == []
     assert living_hooks(repository) == []
-    assert committer.finish() is None
+    assert committer.catch_up() is None
     assert commits(repository)[0].startswith("Measure")
     assert status(repository) == OPERATORS
 

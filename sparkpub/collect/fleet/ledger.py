@@ -4,44 +4,105 @@ They are an actor on the head, whose calls Ray runs one at a time. It writes and
 operator's command, and says what there is to say when that asks.
 """
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
-from typing import Any
 
 from sparkpub.collect import journal, state
 from sparkpub.collect.books import Books, Outcome, attempted
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.fleet import cluster
 from sparkpub.collect.fleet.cluster import Node
-from sparkpub.collect.fleet.node import Delivery
 from sparkpub.collect.job import Job
 from sparkpub.collect.lock import folder_locked
 from sparkpub.collect.progress import Progress
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
-from sparkpub.record.errors import SparkpubError
+from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.secrets import is_secret_name
-from sparkpub.record.store import write_atomic
+from sparkpub.record.store import Stored, write_atomic
 
 _FOR_GIT = re.compile(
     r"(?:GIT|GPG|GNUPG|SSH|SUDO|XDG|SPARKPUB|LC)\w*|HOME|PATH|USER|LOGNAME|LANG|TZ"
 )
+Wish = tuple[bool, bool, str]
+"""What the operator wishes of machines, as `Interruption` has it: to finish, to stop, and why."""
 
 
-class FleetBooks(Books):
+class Ledger(Books):
     """What each machine measures, by the id that its records have, and what came of it."""
 
-    def __init__(self, matrix: Matrix, choice: Choice, progress: Progress) -> None:
-        super().__init__(matrix, choice, progress)
+    def __init__(
+        self, matrix: Matrix, choice: Choice, variables: Mapping[str, str]
+    ) -> None:
+        """`variables` are what git and ssh need of the operator's; see `for_git`. Nothing is read before `open`: what
+        fails here, Ray would say in its own words."""
+        os.environ.update(variables)
+        self._given = matrix, choice
+        self._said: list[str] = []
+        self._stack = ExitStack()
+        self._wish: Wish = (False, False, "")
         self.machines: dict[str, str] = {}
         """Those that are there, with their nodes: the rest of a model that another one began is for anybody."""
+        self._lost: dict[str, str] = {}
+        """What machines were at that are gone."""
+
+    def open(self, user: int) -> None:
+        """Read and declare the campaign for a user, by id. Raises CollectError where that cannot be."""
+        if user != os.geteuid():
+            raise CollectError(
+                "the Ray node of this machine runs as another user",
+                remedy="start it as yours",
+            )
+        matrix, choice = self._given
+        folder = choice.data / matrix.campaign
+        self._stack.enter_context(folder_locked(folder))
+        # What a collector without a fleet left.
+        journal.recover(folder, Redactor(matrix.words))
+        progress = Progress(matrix.campaign, self._said.append)
+        super().__init__(matrix, choice, progress)
         self.schedule(coverage.machines_of(self.records))
+        self.begin()
+
+    def nodes(self) -> list[Node]:
+        """Those that may be set to work."""
+        return cluster.nodes()
+
+    def join(self, machine: str, node: str) -> None:
+        """A machine is there, which its lock keeps any other node of it from using, and repeats the campaign where each
+        does. A lease that it had before is over."""
+        self.leases.pop(machine, None)
+        self._lost.pop(machine, None)
+        self.machines[machine] = node
+        self.schedule(sorted({*self.machines, *coverage.machines_of(self.records)}))
+
+    def leave(self, node: str) -> None:
+        """The machine of a node has ended its work, or is gone: its lease ends, and the run is to do again."""
+        for machine in [name for name, there in self.machines.items() if there == node]:
+            del self.machines[machine]
+            if (job := self.leases.pop(machine, None)) is not None:
+                self._lost[machine] = job.label
+                self.tell(machine, f"{job.label} is to do again")
+        self._note()
+
+    def next(self, machine: str | None) -> Job | None:
+        """See `Books.next`."""
+        if self._wish[0] or machine not in self.machines:
+            return None
+        job = super().next(machine)
+        if job is not None and machine is not None:
+            self.progress.live(job.label, f"on {name(machine)}")
+            self._note()
+        return job
+
+    def over(self) -> bool:
+        """Whether no machine that is there has anything to do, or will have."""
+        waits = self.leases or any(map(self.pending, self.machines))
+        return self._wish[0] or not waits
 
     def open_for(self, machine: str | None) -> Iterable[PlannedRun]:
         """See `Books.open_for`: first models that the machine began, then those that no other machine holds."""
@@ -63,53 +124,67 @@ class FleetBooks(Books):
         begun_on = None if latest is None else latest.machine.id
         return begun_on if begun_on in self.machines else None
 
-    def join(self, machine: str, node: str) -> None:
-        """A machine is there, and repeats the campaign where each does. A lease that it had before is over."""
-        self.leases.pop(machine, None)
-        self.machines[machine] = node
-        self.schedule(sorted({*self.machines, *coverage.machines_of(self.records)}))
-
-    def lose(self, machine: str) -> Job | None:
-        """A machine is gone: its lease ends, and the run is to do again. Returns what it was at."""
-        self.machines.pop(machine, None)
-        return self.leases.pop(machine, None)
-
-    def receive(self, machine: str, delivery: Delivery) -> str | None:
-        """Write a run that a machine delivers, and end its lease. Only the first of a run is kept; a later one is
-        refused in a line. Returns why the machine still has it: a file that did not arrive as it was sent."""
-        record = Record.model_validate_json(delivery.record)
-        for item in record.evidence:
-            content = delivery.files.get(item.path, b"")
-            is_whole = hashlib.sha256(content).hexdigest() == item.sha256
-            if not is_whole or not item.path.startswith(f"{record.stem}."):
-                return f"{item.path} of {record.run_id} arrived damaged"
-        run = next((run for run in self.planned if attempted(record, run)), None)
-        if machine in self.leases and self.leases[machine].run == run:
+    def keep(
+        self,
+        machine: str | None,
+        stored: Stored,
+        files: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Write a run that a machine delivers with its files, and end its lease. The first of a run is kept; a later
+        one is refused in a line."""
+        record = stored.record
+        lease = self.leases.get(machine)
+        if lease is not None and attempted(record, lease.run):
             del self.leases[machine]
-        why = self._refusal(record, run)
-        if why is not None:
-            self.progress.line(f"{name(machine)}: {record.run_id} {why}; not kept")
-            return None
-        for item in record.evidence:
-            write_atomic(self.folder / item.path, delivery.files[item.path])
-        self.keep(None, journal.finish(self.folder, record))
-        return None
-
-    def _refusal(self, record: Record, run: PlannedRun | None) -> str | None:
-        """Why a run is not kept, in words: it is here already, or was measured again meanwhile."""
+        good = record.status == "ok" and record.repeat_of is None
         for known in self.records:
-            if known.stem == record.stem:
-                return "came twice"
-            same = run is not None and attempted(known, run)
-            first = known.repeat_of is None and record.repeat_of is None
-            if same and first and known.status == record.status == "ok":
-                return f"came late: {known.run_id} was measured in its place"
-        return None
+            again = good and self._slot(known) == self._slot(record)
+            if again or known.stem == record.stem:
+                here = f"{known.run_id} is here in its place"
+                self.tell(str(machine), f"{record.run_id} came late: {here}; not kept")
+                return
+        for path, content in (files or {}).items():
+            write_atomic(self.folder / path, content)
+        super().keep(None, journal.finish(self.folder, record))
 
-    @property
-    def over(self) -> bool:
-        """Whether no machine that is there has anything to do, or will have."""
-        return not self.leases and not any(map(self.pending, self.machines))
+    def _slot(self, record: Record) -> tuple[object, ...]:
+        """What a record is of, and its status: of a machine where each repeats the campaign."""
+        machine = record.machine.id if self.matrix.machines == "replicate" else None
+        slot = (*record.cell, record.iteration, machine)
+        return (*slot, record.repeat_of, record.status)
+
+    def tell(self, machine: str, line: str) -> None:
+        """What a machine has to say."""
+        self.progress.line(f"{name(machine)}: {line}")
+
+    def wish(self) -> Wish:
+        """What the operator wishes, for machines."""
+        return self._wish
+
+    def hear(self, wish: Wish) -> tuple[list[str], bool, bool]:
+        """Take in what the operator wishes; returns what there is to say since the last call, whether runs are left to
+        do, and whether a machine is at work."""
+        self._wish = wish
+        lines = list(self._said)
+        self._said.clear()
+        left = bool(self.todo) and not self.full()
+        return lines, left, bool(self.machines)
+
+    def outcome(self, stopped: str | None) -> Outcome:
+        """See `Books.outcome`."""
+        state.write(state.leases_of(self.matrix.campaign), None)
+        return super().outcome(stopped)
+
+    def _note(self) -> None:
+        """For `sparkpub status`: which run each machine has on lease, and of which machines nothing came."""
+        found = {machine: job.label for machine, job in self.leases.items()}
+        notes = [
+            {"machine": machine, "run": run, "state": fate}
+            for fate, runs in (("under way", found), ("failed", self._lost))
+            for machine, run in runs.items()
+        ]
+        with suppress(OSError):
+            state.write(state.leases_of(self.matrix.campaign), notes)
 
 
 def name(machine: str) -> str:
@@ -124,113 +199,3 @@ def for_git() -> dict[str, str]:
         for name, value in os.environ.items()
         if _FOR_GIT.fullmatch(name) and not is_secret_name(name)
     }
-
-
-class Ledger:
-    """The actor: what machines ask of the books, and what the operator's command hears of them."""
-
-    def __init__(
-        self,
-        document: Mapping[str, Any],
-        choice: Choice,
-        environment: Mapping[str, str],
-    ) -> None:
-        """`environment` has what git and ssh need of the operator's; see `for_git`."""
-        os.environ.update(environment)
-        self._matrix, self._choice = Matrix.model_validate(document), choice
-        self._said: list[str] = []
-        self._stack = ExitStack()
-        self._wish = ""
-        self._lost: dict[str, str] = {}
-        """What machines were at that are gone."""
-        self.books: FleetBooks
-
-    def begin(self, user: int) -> list[str]:
-        """Read and declare the campaign for a user, by id; returns why that cannot be, in lines."""
-        if user != os.geteuid():
-            return [
-                "the Ray node of this machine runs as another user; start it as yours"
-            ]
-        folder = self._choice.data / self._matrix.campaign
-        try:
-            self._stack.enter_context(folder_locked(folder))
-            words = self._matrix.words
-            journal.recover(folder, Redactor(words))  # of a collector without a fleet
-            progress = Progress(self._matrix.campaign, self._said.append)
-            self.books = FleetBooks(self._matrix, self._choice, progress)
-            self.books.begin()
-        except SparkpubError as error:
-            return error.lines()
-        return []
-
-    def nodes(self) -> list[Node]:
-        """Those that may be set to work."""
-        return cluster.nodes()
-
-    def join(self, machine: str, node: str) -> None:
-        """Take a machine in, which its lock keeps any other node of it from using."""
-        self.books.join(machine, node)
-        self._lost.pop(machine, None)
-
-    def next(self, machine: str) -> Job | bool:
-        """The next run of a machine, on lease; else whether it is to ask again, since there may be one later."""
-        if self._wish or machine not in self.books.machines:
-            return False
-        job = self.books.next(machine)
-        if job is None:
-            return not self.books.over
-        self.books.progress.live(job.label, f"on {name(machine)}")
-        self._note()
-        return job
-
-    def keep(self, machine: str, delivery: Delivery) -> str | None:
-        """Take in a run; returns why not, in words: its machine still has it."""
-        return self.books.receive(machine, delivery)
-
-    def skip(self, machine: str) -> None:
-        """End the lease of a run that a gate kept from starting."""
-        self.books.skip(machine)
-
-    def leave(self, node: str) -> None:
-        """The machine of a node has ended its work, or is gone."""
-        for machine, there in list(self.books.machines.items()):
-            job = self.books.lose(machine) if there == node else None
-            if job is not None:
-                self._lost[machine] = job.label
-                self.tell(machine, f"{job.label} is to do again")
-        self._note()
-
-    def _note(self) -> None:
-        """For `sparkpub status`: which run each machine has on lease, and of which machines nothing came."""
-        found = {machine: job.label for machine, job in self.books.leases.items()}
-        notes = [
-            {"machine": machine, "run": run, "state": fate}
-            for fate, runs in (("under way", found), ("failed", self._lost))
-            for machine, run in runs.items()
-        ]
-        with suppress(OSError):
-            state.write(state.leases_of(self._matrix.campaign), notes)
-
-    def tell(self, machine: str, line: str) -> None:
-        """What a machine has to say."""
-        self._said.append(f"{name(machine)}: {line}")
-
-    def wishes(self, wish: str) -> None:
-        """What the operator wishes: `finish` or `stop`, and why."""
-        self._wish = wish
-
-    def wish(self) -> str:
-        """The same for machines; empty while there is none."""
-        return self._wish
-
-    def said(self) -> tuple[list[str], bool, bool]:
-        """What there is to say since the last call, whether runs are left to do, and whether a machine is at work."""
-        lines = list(self._said)
-        self._said.clear()
-        left = bool(self.books.todo) and not self.books.full()
-        return lines, left, bool(self.books.machines)
-
-    def outcome(self, stopped: str | None) -> Outcome:
-        """What it came to."""
-        state.write(state.leases_of(self._matrix.campaign), None)
-        return self.books.outcome(stopped)

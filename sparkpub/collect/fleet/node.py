@@ -7,25 +7,25 @@ has written it: a machine that was cut off hands it over when it comes back.
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect import lock, state, station
+from sparkpub.collect import state, station
+from sparkpub.collect.fleet import cluster
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
+from sparkpub.collect.lock import locked
 from sparkpub.collect.machine import inventory, processes
-from sparkpub.collect.machine.inventory import NAME_VARIABLE
 from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.session import work
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record import store
-from sparkpub.record.errors import CollectError, SparkpubError, said_by_system
+from sparkpub.record.errors import CollectError, said_by_system
 from sparkpub.record.store import Stored
 
 FOLDER = "fleet"
@@ -33,11 +33,39 @@ FOLDER = "fleet"
 PACE = 1.0
 """Seconds between questions what the operator wishes, and whether there is something to do again."""
 PATIENCE = 60.0
-"""Seconds to wait for another collector of this machine to end."""
+"""Seconds to wait for another collector of this machine to end: it may have worked for a node that was lost."""
 OF_THE_NODE = ("LD_PRELOAD", "MALLOC_CONF")
 """Variables that Ray sets for its own node process: its memory allocator, which nothing else is to have."""
-Ask = Callable[..., Any]
-"""Calls one of the books' functions on the head, and waits for the answer."""
+
+
+def measure(matrix: Matrix, node: str, ledger: Any) -> None:
+    """Take this machine for a campaign: hand over what lies here from before, and measure until nothing is to do.
+
+    Raises a SparkpubError where nothing can be measured here, or not any more.
+    """
+    as_started()
+    interruption = Interruption()
+    there = RemoteLedger(ledger, interruption)
+    threading.Thread(target=there.obey, daemon=True).start()
+    folder = state.folder() / FOLDER / matrix.campaign
+    try:
+        with ExitStack() as stack:
+            machine = fit(matrix)
+            stack.enter_context(locked(PATIENCE))
+            there.ask("join", machine, node)
+            folder.mkdir(parents=True, exist_ok=True)
+            for line in station.tidied(matrix, folder):
+                there.ask("tell", machine, line)
+            for stored in store.read_folder(folder):
+                there.keep(machine, stored)
+            progress = Progress(matrix.campaign, partial(there.ask, "tell", machine))
+            stack.callback(progress.close)
+            here = stack.enter_context(
+                station.opened(matrix, folder, interruption, progress)
+            )
+            work(here, there, interruption)
+    except OSError as error:
+        raise CollectError(said_by_system(error)) from None
 
 
 def fit(matrix: Matrix) -> str:
@@ -46,7 +74,7 @@ def fit(matrix: Matrix) -> str:
     if machine is None:
         raise CollectError(
             "nothing names this machine: no /etc/machine-id and no GPU",
-            remedy=f"set {NAME_VARIABLE} to a name of its own before ray start",
+            remedy=f"set {inventory.NAME_VARIABLE} to a name of its own before ray start",
         )
     niceness = os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid())
     if niceness > 0:
@@ -76,113 +104,45 @@ def as_started() -> None:
         Path("/proc/self/oom_score_adj").write_text(chosen)
 
 
-@dataclass(frozen=True)
-class Delivery:
-    """A run on its way to the head: the record as it is written, and its files by name."""
-
-    record: str
-    files: Mapping[str, bytes]
-
-
 @dataclass
 class RemoteLedger:
     """The books, which the head has."""
 
-    ask: Ask
-    machine: str
+    ledger: Any
     interruption: Interruption
 
-    def next(self, _machine: str | None) -> Job | None:
+    def ask(self, what: str, *given: Any) -> Any:
+        """Call one of the books' functions on the head, and wait for the answer."""
+        return cluster.ask(self.ledger, what, *given)
+
+    def next(self, machine: str | None) -> Job | None:
         """See `Bookkeeper.next`: waits while other machines are at what this one may have to do after them."""
         while True:
-            answer: Job | bool = self.ask("next", self.machine)
-            if isinstance(answer, Job):
-                return answer
-            if not answer or self.interruption.wait(PACE):
-                return None
+            job: Job | None = self.ask("next", machine)
+            if job or self.ask("over") or self.interruption.wait(PACE):
+                return job
 
-    def keep(self, _machine: str | None, stored: Stored) -> None:
-        """Hand a run over, and forget it once the head has it, or wants none of it.
-
-        Raises CollectError where it did not arrive as it is; it then stays.
-        """
+    def keep(self, machine: str | None, stored: Stored) -> None:
+        """Hand a run over, and forget it once the head has it, or wants none of it."""
         files = {
             item.path: stored.evidence_path(item).read_bytes()
             for item in stored.record.evidence
         }
-        delivery = Delivery(stored.path.read_text(encoding="utf-8"), files)
-        problem = self.ask("keep", self.machine, delivery)
-        if problem is not None:
-            raise CollectError(problem)
+        self.ask("keep", machine, stored, files)
         for file in stored.files:
             file.unlink(missing_ok=True)
 
-    def skip(self, _machine: str | None) -> None:
+    def skip(self, machine: str | None) -> None:
         """See `Bookkeeper.skip`."""
-        self.ask("skip", self.machine)
+        self.ask("skip", machine)
 
-
-def measure(document: Mapping[str, Any], node: str, ask: Ask) -> tuple[str, ...]:
-    """Take this machine for a campaign: hand over what lies here from before, and measure until nothing is to do.
-
-    Returns why nothing can be measured here, or not any more, in lines."""
-    as_started()
-    matrix = Matrix.model_validate(document)
-    interruption = Interruption()
-    threading.Thread(target=_obey, args=(interruption, ask), daemon=True).start()
-    try:
-        machine = fit(matrix)
-        _measure(matrix, machine, node, interruption, ask)
-    except SparkpubError as error:
-        return tuple(error.lines())
-    except OSError as error:
-        return (said_by_system(error),)
-    return ()
-
-
-def _measure(
-    matrix: Matrix, machine: str, node: str, interruption: Interruption, ask: Ask
-) -> None:
-    ledger = RemoteLedger(ask, machine, interruption)
-    folder = state.folder() / FOLDER / matrix.campaign
-    with ExitStack() as stack:
-        _take(stack, interruption)  # another node of this machine waits for the first
-        ask("join", machine, node)
-        folder.mkdir(parents=True, exist_ok=True)
-        for line in station.tidied(matrix, folder):
-            ask("tell", machine, line)
-        for stored in store.read_folder(folder):
-            ledger.keep(machine, stored)
-        progress = Progress(matrix.campaign, partial(ask, "tell", machine))
-        stack.callback(progress.close)
-        here = stack.enter_context(
-            station.opened(matrix, folder, interruption, progress)
-        )
-        work(here, ledger, interruption)
-
-
-def _take(stack: ExitStack, interruption: Interruption) -> None:
-    """Lock the machine. Whoever worked for a node that was lost may still be about to end."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            stack.enter_context(lock.locked())
-        except CollectError:
-            if time.monotonic() > end or interruption.wait(PACE):
-                raise
-        else:
-            return
-
-
-def _obey(interruption: Interruption, ask: Ask) -> None:
-    """Start nothing any more, and end the current run, when the operator wishes it or the head is gone."""
-    while not interruption.stop:
-        try:
-            wish = ask("wish")
-        except Exception as error:  # Ray raises whatever its transport raises
-            wish = f"stop the loss of the head: {type(error).__name__}"
-        how, _, reason = wish.partition(" ")
-        if how:
-            interruption.reason = reason
-            interruption.finish, interruption.stop = True, how == "stop"
-        time.sleep(PACE)
+    def obey(self) -> None:
+        """Start nothing any more, and end the current run, when the operator wishes it or the head is gone."""
+        heard = self.interruption
+        while not heard.stop:
+            try:
+                heard.finish, heard.stop, heard.reason = self.ask("wish")
+            except Exception as error:  # Ray raises whatever its transport raises
+                heard.reason = f"the loss of the head: {type(error).__name__}"
+                heard.finish = heard.stop = True
+            time.sleep(PACE)

@@ -44,8 +44,8 @@ from sparkpub.review.statistics.series import (
     first_run_p,
     grubbs,
 )
-from sparkpub.review.tables.cells import CELL
-from sparkpub.review.tables.comparisons import ran_in_blocks, taken, timed
+from sparkpub.review.tables.column import rows
+from sparkpub.review.tables.comparisons import comparisons
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     0.5,
@@ -129,10 +129,10 @@ def restated(view: View) -> list[Restated]:
     """Every pair of results that are one measurement from run to run of the cells, each once. Two that only grow with
     the model are two."""
     found = []
-    for workload, rows in view.results_table.groupby("workload", observed=True):
-        if rows["run"].nunique() < RESTATED_RUNS:
+    for workload, of_one in view.results_table.groupby("workload", observed=True):
+        if of_one["run"].nunique() < RESTATED_RUNS:
             continue
-        by_run = rows.set_index(["model", "environment", "run", "metric"])["value"]
+        by_run = of_one.set_index(["model", "environment", "run", "metric"])["value"]
         values = by_run.unstack().reindex(columns=list(view.results))
         changes = values.groupby(level=["model", "environment"], observed=True).diff()
         explained = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
@@ -343,20 +343,14 @@ def drifts(view: View) -> Iterator[Finding]:
 
 def order_confound(view: View) -> Iterator[Finding]:
     """Environments that were measured in blocks of time, on a machine that ran both."""
-    runs = view.results_table.drop_duplicates("run")
-    ran = timed(runs)
-    by_cell = {
-        cell: taken(ran, [part])
-        for cell, part in runs.reset_index(drop=True)
-        .groupby(CELL[1:], observed=True)
-        .indices.items()
-    }
+    found = view.reviewed.made("comparisons", comparisons)
+    # Where no machine ran both, a difference between machines cannot be told from one between environments anyway.
+    is_shared = (found["machines"] == 1) | (found["analysis"] == "machines")
+    is_meant = (found["order"] == "blocked") & found["metric"].isin(view.results)
     blocked = []
-    for cell in view.counted:
-        against = cell[0], view.campaign.baseline, cell[2]
-        is_compared = cell != against and by_cell.keys() >= {cell, against}
-        if is_compared and ran_in_blocks(by_cell[against], by_cell[cell]):
-            blocked += [against, cell]
+    for row in rows(found[is_meant & is_shared & found["machine"].isna()]):
+        sides = row.baseline, row.candidate
+        blocked += [(row.model, side, row.workload) for side in sides]
     if blocked:
         (model, baseline, workload), (_, candidate, _), *_ = blocked
         text = (

@@ -56,15 +56,15 @@ def _bootstrap_t(values: Floats, weights: Floats) -> Floats:
     errors = np.where(is_varied, deviations, np.nan) / math.sqrt(n - 1)
     studentised = np.sort(means / errors)  # NaN last
     last = is_varied.sum(axis=-1) - 1
+    is_equal = values.min(axis=-1) == values.max(axis=-1)
+    half = resolution_of(values) / 2
     ends = []
-    for q in (1 - ALPHA / 2, ALPHA / 2):
+    for q, rounding in ((1 - ALPHA / 2, -half), (ALPHA / 2, half)):
         place = np.maximum(0.0, q * last)
         below = place.astype(int)
         pair = np.stack([below, np.minimum(below + 1, np.maximum(0, last))], axis=-1)
         lower, upper = np.take_along_axis(studentised, pair, axis=-1).T
         t = lower + (place - below) * (upper - lower)
-        ends.append(mean - t * spread / math.sqrt(n))
-    for row in np.flatnonzero(values.min(axis=-1) == values.max(axis=-1)):
-        half = resolution_of(values[row]) / 2
-        ends[0][row], ends[1][row] = mean[row] - half, mean[row] + half
+        off = np.where(is_equal, rounding, -t * spread / math.sqrt(n))
+        ends.append(mean + off)
     return np.stack(ends, axis=-1)

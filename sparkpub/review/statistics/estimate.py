@@ -29,7 +29,6 @@ between sessions (Kalibera and Jones 2013, Rigorous Benchmarking in Reasonable T
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -59,6 +58,7 @@ _STEPS = 100
 """More than Newton's method needs: it doubles the correct digits with every step."""
 _CLOSE = 1e-12
 _TRUSTED_DIGITS = 1e-9
+_MOST_PLACES = 16
 _MOST_ALIKE = 0.99
 """Largest lag-1 autocorrelation that is used: at 1 no number of runs would be worth two."""
 
@@ -139,9 +139,9 @@ def mean_of(values: Floats) -> dict[str, NDArray[Any]]:
     """What the means of samples of one size are worth, each a row of values in run order: `error` and `df` by the
     `n_effective` to which the lag-1 `autocorrelation` brings n, and Student's interval: none below `MINIMUM_RUNS`
     values, and none below zero for what is always positive."""
-    steps = np.array([resolution_of(row) for row in values])
     worth = effective_n(values)
-    error = np.sqrt(_sd(values) ** 2 / worth + rounding_variance(steps))
+    rounding = rounding_variance(resolution_of(values))
+    error = np.sqrt(_sd(values) ** 2 / worth + rounding)
     low, high = Estimate(values.mean(axis=-1), error, worth - 1).ends()
     if values.shape[-1] < MINIMUM_RUNS:
         low = high = np.full(len(values), np.nan)
@@ -163,14 +163,18 @@ def _sd(values: Floats) -> Floats:
     return found * (math.sqrt(n / (n - 1)) if n > 1 else math.nan)
 
 
-def resolution_of(values: Sequence[float] | NDArray[Any]) -> float:
-    """The decimal step to which values are rounded, at most 1, and never finer than nine significant digits."""
-    largest, finest = 0.0, 0
-    for value in map(float, values):
-        largest = max(largest, abs(value))
-        written = Decimal(repr(value)).normalize().as_tuple()
-        finest = min(finest, int(written.exponent))
-    return max(10.0**finest, _TRUSTED_DIGITS * largest)
+def resolution_of(values: Sequence[float] | Floats) -> Any:
+    """The decimal step to which values are rounded, along the last axis: at most 1, and never finer than nine
+    significant digits."""
+    array = np.asarray(values, dtype=np.float64)
+    finest = _TRUSTED_DIGITS * np.abs(array).max(axis=-1)
+    step = np.ones_like(finest)
+    for places in range(_MOST_PLACES):
+        is_finer = (np.round(array, places) != array).any(axis=-1) & (step > finest)
+        if not is_finer.any():
+            break
+        step = np.where(is_finer, 10.0 ** -(places + 1), step)
+    return np.maximum(step, finest)
 
 
 def rounding_variance(resolution: Any) -> Any:

@@ -317,14 +317,6 @@ def on_machine(side: Side, name: str) -> Side:
     return {name: column[..., is_there] for name, column in side.items()}
 
 
-def ran_in_blocks(one: Side, other: Side) -> bool:
-    """Whether the sides of a comparison ran in blocks of time on one of the machines that ran both."""
-    return any(
-        order_as_run(*(on_machine(side, name) for side in (one, other))) == "blocked"
-        for name in {*one["machine"]} & {*other["machine"]}
-    )
-
-
 # -- what they show ------------------------------------------------------------------------------------------------
 
 
@@ -345,7 +337,7 @@ def difference(
         of_units = np.arange(n_runs[0]), np.arange(n_runs[1])
     values = [side["value"] for side in sides]
     sample, against = map(by_unit, values, of_units)
-    resolution = np.array([resolution_of(row) for row in np.hstack(values)])
+    resolution = resolution_of(np.hstack(values))
     is_paired = analysis == "paired"
     found, beside = two_means(sample, against, resolution, paired=is_paired)
     if not has_units:

@@ -6,12 +6,9 @@ values. The `href` channel holds addresses from the site's root (`runs/<id>/`).
 """
 
 import json
-import multiprocessing
-import os
 import pkgutil
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import partial
 from importlib import metadata
@@ -34,10 +31,10 @@ from sparkpub.site.figures.converter import (
 )
 from sparkpub.site.figures.shapes import Row, Spec
 from sparkpub.site.figures.svg import tidy
+from sparkpub.site.workers import Workers
 
-POOL_FROM = 24
-"""Charts that other processes are given at once."""
-_CORES = len(os.sched_getaffinity(0))
+POOL_FROM = 12
+"""Charts from which other processes take part: fewer do not pay for their start."""
 _SOURCES = Path(__file__).parent
 """Where the code is that decides a drawing."""
 
@@ -123,11 +120,11 @@ def _printed(part: Any) -> Any:
     return printable(part) if isinstance(part, str) else part
 
 
-class Drawings(ExitStack):
+class Drawings(Workers):
     """Draws charts while their pages are still being made.
 
-    What the cache holds is there at once. Other processes draw whenever `POOL_FROM` have come together; fewer do not
-    pay for their start, and wait for the end.
+    What the cache holds is there at once. Once `POOL_FROM` have come together other processes begin to draw, and at the
+    end this one helps.
 
         with Drawings(cache) as drawings:
             drawings.want(key, chart)  # as often as there are charts
@@ -142,8 +139,7 @@ class Drawings(ExitStack):
         self._names: dict[str, str] = {}
         self._found: dict[str, Drawn] = {}
         self._waiting: list[tuple[str, Chart]] = []
-        self._sent: list[Future[Drawn]] = []
-        self._pool: ProcessPoolExecutor | None = None
+        self._begun: list[Callable[[], Drawn]] = []
 
     def want(self, key: str, chart: Chart) -> None:
         """Have a chart drawn. Those of one key are one chart."""
@@ -157,26 +153,20 @@ class Drawings(ExitStack):
                 self._found[key] = Drawn(*from_json(entry))
                 return
         self._waiting.append((key, chart))
-        if len(self._waiting) == POOL_FROM and _CORES > 1:
-            self._send()
+        if self._begun or len(self._waiting) == POOL_FROM:
+            self._begun += [self.begin(draw, *job) for job in self._waiting]
+            self._waiting = []
 
     def finished(self) -> Mapping[str, Drawn]:
         """Key to drawing, of every chart wanted so far. Raises SiteError naming one that cannot be drawn."""
-        here = [draw(*job) for job in self._waiting]
-        for drawn in [*here, *(future.result() for future in self._sent)]:
+        here: list[Callable[[], Drawn]]
+        here = [partial(draw, *job) for job in self._waiting]
+        for result in [*here, *reversed(self._begun)]:
+            drawn = result()
             self._cache.put(self._names[drawn.key], to_json(astuple(drawn)))
             self._found[drawn.key] = drawn
-        self._waiting, self._sent = [], []
+        self._waiting, self._begun = [], []
         return self._found
-
-    def _send(self) -> None:
-        if self._pool is None:
-            # A forked process hangs once V8 has started in its parent, so processes are spawned.
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(_CORES, mp_context=context)
-            self.callback(self._pool.shutdown, cancel_futures=True)
-        self._sent += [self._pool.submit(draw, *job) for job in self._waiting]
-        self._waiting = []
 
 
 def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:

@@ -13,7 +13,7 @@ Figures of models and of the whole site are asked for by their pages.
 
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -118,7 +118,7 @@ class Library:
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
         self._offers = cache(self._offers_of)
-        self.campaign = cache(self._campaign)
+        self.campaign = studied(publication)
         """The tables of a campaign by its name, or of a part of it: a `model`, an `environment` or a `workload`."""
 
     def makers(self, campaign: str) -> Mapping[str, Offer]:
@@ -221,13 +221,23 @@ class Library:
                     found[key] = Offer(title, both, attrgetter("cells_here"))
         return found | OF_CAMPAIGN
 
-    def _campaign(self, name: str, **part: str) -> StudiedCampaign:
-        data = self.publication.dataset.campaign(name)
+
+@lru_cache(maxsize=1)
+def studied(publication: Publication) -> Callable[..., StudiedCampaign]:
+    """What gives a campaign of a publication by its name, or a part of it, each made once."""
+
+    @cache
+    def campaign(name: str, **part: str) -> StudiedCampaign:
+        data = publication.dataset.campaign(name)
+        if not part:
+            return StudiedCampaign(publication, data)
         if part.keys() <= set(KEYS):
-            cut = StudiedCampaign(self.publication, data, part)
-            if cut.cells_here or not part:
+            cut = StudiedCampaign(publication, data, part, campaign(name))
+            if cut.cells_here:
                 return cut
         wrong = ", ".join(f"{axis}={key!r}" for axis, key in part.items())
         raise SiteError(
             f"no cell of campaign {name} is {wrong}", remedy="see sparkpub values"
         )
+
+    return campaign

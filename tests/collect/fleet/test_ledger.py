@@ -9,27 +9,27 @@ import pytest
 
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.fleet.ledger import FleetBooks, Ledger, for_git
-from sparkpub.collect.fleet.node import Delivery
+from sparkpub.collect.fleet.ledger import Ledger, for_git
 from sparkpub.collect.job import Job
 from sparkpub.collect.overview import status_document, status_lines
-from sparkpub.collect.progress import Progress
 from sparkpub.plan.matrix import Matrix
+from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Evidence, Machine
-from sparkpub.record.store import file_sha256, to_json
+from sparkpub.record.store import Stored, file_sha256, to_json
 from tests.building import a_record
 from tests.collect.collecting import a_matrix
 
 ONE, TWO = "1" * 16, "2" * 16
+NOTHING = (False, False, "")
 
 
-def a_ledger(tmp_path: Path, said: list[str], **changes: Any) -> FleetBooks:
+def a_ledger(tmp_path: Path, said: list[str], **changes: Any) -> Ledger:
     """Books of two machines and a campaign of two models with two iterations, which nothing is known of."""
     models = {name: {"id": f"x/{name}"} for name in ("a", "b")}
     matrix: Matrix = a_matrix(**({"models": models, "retries": 1} | changes))
-    folder(tmp_path).mkdir()
-    progress = Progress("small", said.append)
-    ledger = FleetBooks(matrix, Choice(tmp_path, commit=False), progress)
+    ledger = Ledger(matrix, Choice(tmp_path, commit=False), {})
+    ledger._said = said
+    ledger.open(os.geteuid())
     for machine in (ONE, TWO):
         ledger.join(machine, f"node of {machine}")
     return ledger
@@ -40,8 +40,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def a_delivery(
-    ledger: FleetBooks, machine: str, tmp_path: Path, second: int = 0, **fields: Any
-) -> Delivery:
+    ledger: Ledger, machine: str, tmp_path: Path, second: int = 0, **fields: Any
+) -> tuple[Stored, dict[str, bytes]]:
     """What a machine delivers of its lease; `second` tells one measurement from the next."""
     job = ledger.leases[machine]
     stem = f"{'_'.join(job.run.cell)}_{job.run.iteration}_{machine[0]}{second}"
@@ -63,10 +63,10 @@ def a_delivery(
         "evidence": (evidence,),
     }
     record = a_record({"output_throughput_tok_s": 5.0}, **(known | fields))
-    return Delivery(to_json(record), {log.name: log.read_bytes()})
+    return Stored(record, tmp_path / "far.json"), {log.name: log.read_bytes()}
 
 
-def leased(ledger: FleetBooks, machine: str) -> tuple[str, int]:
+def leased(ledger: Ledger, machine: str) -> tuple[str, int]:
     job = ledger.next(machine)
     assert job is not None
     return job.run.model, job.run.iteration
@@ -79,26 +79,27 @@ def test_a_model_is_measured_on_one_machine_in_the_order_of_the_plan(
     given = []
     for machine in (ONE, TWO, TWO, ONE):
         given.append((machine[0], *leased(ledger, machine)))
-        ledger.receive(machine, a_delivery(ledger, machine, tmp_path))
+        ledger.keep(machine, *a_delivery(ledger, machine, tmp_path))
     assert given == [("1", "a", 1), ("2", "b", 1), ("2", "b", 2), ("1", "a", 2)]
     assert ledger.next(ONE) is ledger.next(TWO) is None
     assert len(known_records(folder(tmp_path))) == 4
-    assert ledger.over
+    assert ledger.over()
 
 
 def test_a_model_moves_where_its_machine_is_gone(tmp_path: Path) -> None:
     ledger = a_ledger(tmp_path, [])
     leased(ledger, ONE)
-    ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path))
+    ledger.keep(ONE, *a_delivery(ledger, ONE, tmp_path))
     leased(ledger, ONE)
     for _ in range(2):
         leased(ledger, TWO)
-        ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
+        ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
     assert ledger.next(TWO) is None
-    assert not ledger.over  # it is to ask again
-    lost = ledger.lose(ONE)
-    assert lost is not None
-    assert (lost.run.model, lost.run.iteration) == ("a", 2)
+    assert not ledger.over()  # it is to ask again
+    ledger.leave(f"node of {ONE}")
+    assert (
+        ledger.hear(NOTHING)[0][-1] == "machine 11111111: a/native/w 2 is to do again"
+    )
     assert leased(ledger, TWO) == ("a", 2)
 
 
@@ -118,7 +119,7 @@ def test_a_replicated_campaign_is_measured_by_each_machine(tmp_path: Path) -> No
     for machine in (ONE, TWO):
         for _ in range(4):
             leased(ledger, machine)
-            ledger.receive(machine, a_delivery(ledger, machine, tmp_path))
+            ledger.keep(machine, *a_delivery(ledger, machine, tmp_path))
         assert ledger.next(machine) is None
     assert len(known_records(folder(tmp_path))) == 8
 
@@ -129,14 +130,15 @@ def test_a_second_delivery_is_refused_and_said(tmp_path: Path) -> None:
     ledger = a_ledger(tmp_path, said)
     leased(ledger, ONE)
     delivery = a_delivery(ledger, ONE, tmp_path)
-    ledger.receive(ONE, delivery)
+    ledger.keep(ONE, *delivery)
     (record,) = known_records(folder(tmp_path))
     written = {path.name: path.read_bytes() for path in folder(tmp_path).iterdir()}
-    sent = {f"{record.stem}.json": delivery.record.encode()} | dict(delivery.files)
-    assert written == sent
-    ledger.receive(ONE, delivery)
+    sent, files = delivery
+    del written["campaign.json"]
+    assert written == files | {f"{record.stem}.json": to_json(sent.record).encode()}
+    ledger.keep(ONE, *delivery)
     assert len(known_records(folder(tmp_path))) == len(ledger.records) == 1
-    assert said[-1].endswith("came twice; not kept")
+    assert f"{record.run_id} is here in its place; not kept" in said[-1]
 
 
 def test_a_late_delivery_is_refused_where_the_run_was_measured_again(
@@ -146,13 +148,13 @@ def test_a_late_delivery_is_refused_where_the_run_was_measured_again(
     ledger = a_ledger(tmp_path, said)
     leased(ledger, ONE)
     late = a_delivery(ledger, ONE, tmp_path)
-    ledger.lose(ONE)
+    ledger.leave(f"node of {ONE}")
     assert leased(ledger, TWO) == ("a", 1)
-    ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
-    ledger.receive(ONE, late)
+    ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
+    ledger.keep(ONE, *late)
     (record,) = known_records(folder(tmp_path))
     assert record.machine.id == TWO
-    assert f"came late: {record.run_id} was measured in its place" in said[-1]
+    assert f"came late: {record.run_id} is here in its place; not kept" in said[-1]
 
 
 def test_a_late_delivery_is_kept_where_nobody_measured_the_run_again(
@@ -162,10 +164,10 @@ def test_a_late_delivery_is_kept_where_nobody_measured_the_run_again(
     ledger = a_ledger(tmp_path, [])
     leased(ledger, ONE)
     late = a_delivery(ledger, ONE, tmp_path)
-    ledger.lose(ONE)
+    ledger.leave(f"node of {ONE}")
     leased(ledger, TWO)
-    ledger.receive(ONE, late)
-    ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
+    ledger.keep(ONE, *late)
+    ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
     (record,) = known_records(folder(tmp_path))
     assert record.machine.id == ONE
     assert ledger.leases == {}
@@ -182,24 +184,13 @@ def test_as_many_runs_as_were_asked_for_are_given_to_all_machines_together(
     ledger.choice = replace(ledger.choice, max_runs=3)
     leased(ledger, ONE)
     leased(ledger, TWO)
-    ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path))
+    ledger.keep(ONE, *a_delivery(ledger, ONE, tmp_path))
     leased(ledger, ONE)
-    ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
+    ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
     assert ledger.next(TWO) is None
-    ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path))
-    assert ledger.over
+    ledger.keep(ONE, *a_delivery(ledger, ONE, tmp_path))
+    assert ledger.over()
     assert ledger.outcome(None).limited
-
-
-def test_what_arrives_damaged_is_not_written_and_sent_again(tmp_path: Path) -> None:
-    ledger = a_ledger(tmp_path, [])
-    leased(ledger, ONE)
-    whole = a_delivery(ledger, ONE, tmp_path)
-    damaged = replace(whole, files=dict.fromkeys(whole.files, b"rate 6\n"))
-    assert str(ledger.receive(ONE, damaged)).endswith("arrived damaged")
-    assert list(folder(tmp_path).iterdir()) == []
-    assert ledger.receive(ONE, whole) is None
-    assert len(known_records(folder(tmp_path))) == 1
 
 
 def test_the_books_answer_machines_and_the_operators_command(
@@ -211,24 +202,24 @@ def test_the_books_answer_machines_and_the_operators_command(
     assert "4711" not in for_git().values()  # it may cross the network
     matrix = a_matrix()
     choice = Choice(tmp_path, commit=False)
-    ledger = Ledger(matrix.document(), choice, for_git())
-    assert "runs as another user" in ledger.begin(os.geteuid() + 1)[0]
-    assert ledger.begin(os.geteuid()) == []
-    again = Ledger(matrix.document(), choice, for_git())
-    assert again.begin(os.geteuid())[0].startswith(
-        "another collector writes to this campaign"
-    )
+    ledger, again = (Ledger(matrix, choice, for_git()) for _ in range(2))
+    with pytest.raises(CollectError, match="runs as another user"):
+        ledger.open(os.geteuid() + 1)
+    ledger.open(os.geteuid())
+    with pytest.raises(CollectError, match="another collector writes to this campaign"):
+        again.open(os.geteuid())
     ledger.join(ONE, "first")
     assert isinstance(ledger.next(ONE), Job)
     (under_way,) = status_document(matrix, tmp_path)["leases"]
     assert under_way == {"machine": ONE, "run": "m/native/w 1", "state": "under way"}
     ledger.leave("first")
     assert "machine 11111111: m/native/w 1: failed" in status_lines(matrix, tmp_path)
-    lines, left, at_work = ledger.said()
+    lines, left, at_work = ledger.hear(NOTHING)
     assert lines[-1] == "machine 11111111: m/native/w 1 is to do again"
-    assert (left, at_work, ledger.said()[0]) == (True, False, [])
+    assert (left, at_work, ledger.hear(NOTHING)[0]) == (True, False, [])
     ledger.join(TWO, "second")
-    ledger.wishes("finish Ctrl-C")
-    assert (ledger.next(TWO), ledger.wish()) == (False, "finish Ctrl-C")
+    wish = (True, False, "Ctrl-C")
+    ledger.hear(wish)
+    assert (ledger.next(TWO), ledger.over(), ledger.wish()) == (None, True, wish)
     assert ledger.outcome("stopped by Ctrl-C").left == 2
     assert "leases" not in status_document(matrix, tmp_path)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sparkpub.collect import journal, lock
-from sparkpub.collect.fleet import node
-from sparkpub.collect.fleet.node import Delivery
+from sparkpub.collect.fleet import cluster, node
+from sparkpub.collect.fleet.cluster import LostError
 from sparkpub.collect.job import Job
 from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
@@ -32,47 +32,56 @@ class PlayedHead:
     """Books that give out these runs, and take what is delivered. `wish` is what the operator wishes."""
 
     def __init__(self, *jobs: Job, wish: str = "") -> None:
-        self.jobs: list[Job | bool] = list(jobs)
+        self.jobs: list[Job | None] = list(jobs)
         self.asked: list[str] = []
-        self.taken: list[Delivery] = []
+        self.taken: list[tuple[Record, dict[str, bytes]]] = []
         self.said: list[str] = []
-        self.problem: str | None = None
+        self.is_cut_off = False
         self.wish = wish
 
     def ask(self, what: str, *given: Any) -> Any:
         if what == "wish":
             if self.wish == "lost":
-                raise ConnectionError
-            return self.wish
+                raise LostError
+            return bool(self.wish), bool(self.wish), self.wish
         if what == "tell":
             self.said.append(given[1])
             return None
+        if what == "over":
+            return not self.jobs
         self.asked.append(what)
         if what == "keep":
-            self.taken.append(given[1])
-            return self.problem
-        if what == "next":
-            return self.jobs.pop(0) if self.jobs else False
-        return None
+            self.taken.append((given[1].record, given[2]))
+            if self.is_cut_off:
+                raise LostError
+        return self.jobs.pop(0) if what == "next" and self.jobs else None
 
 
-def measured(matrix: Matrix, head: PlayedHead) -> tuple[str, ...]:
-    return node.measure(matrix.document(), "n", head.ask)
+def measured(matrix: Matrix, head: PlayedHead) -> list[str]:
+    """Why nothing can be measured any more, in lines."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(cluster, "ask", PlayedHead.ask)
+        try:
+            node.measure(matrix, "n", head)
+        except CollectError as error:
+            return error.lines()
+    return []
 
 
 def test_a_run_stays_on_the_machine_until_the_head_has_it(own_state: Path) -> None:
     matrix = a_matrix()
     folder = own_state / "fleet" / "small"
     cut_off = PlayedHead(Job(matrix, plan(matrix)[0]))
-    cut_off.problem = "it arrived damaged"
-    assert measured(matrix, cut_off) == ("it arrived damaged",)
-    (record,) = [Record.model_validate_json(sent.record) for sent in cut_off.taken]
+    cut_off.is_cut_off = True
+    with pytest.raises(LostError):
+        measured(matrix, cut_off)
+    (record,) = [record for record, _ in cut_off.taken]
     assert {path.name for path in folder.iterdir()} == {
         f"{record.stem}.json",
         *(item.path for item in record.evidence),
     }
     head = PlayedHead()
-    assert measured(matrix, head) == ()
+    assert measured(matrix, head) == []
     assert head.taken == cut_off.taken
     assert head.asked == ["join", "keep", "next"]
     assert list(folder.iterdir()) == []
@@ -93,11 +102,10 @@ def test_a_run_that_was_on_when_its_machine_died_is_handed_over_as_interrupted(
     place = journal.begin(folder, draft, {}, Redactor())
     (place / "log").write_text("half a\n")
     head = PlayedHead()
-    assert measured(a_matrix(), head) == ()
-    (delivery,) = head.taken
-    record = Record.model_validate_json(delivery.record)
+    assert measured(a_matrix(), head) == []
+    ((record, files),) = head.taken
     assert (record.run_id, record.status) == (draft.run_id, "interrupted")
-    assert delivery.files == {f"{draft.stem}.log": b"half a\n"}
+    assert files == {f"{draft.stem}.log": b"half a\n"}
     assert any("as interrupted" in line for line in head.said)
 
 
@@ -136,20 +144,20 @@ def test_a_machine_waits_while_others_are_at_what_it_may_have_to_do(
 
     matrix = a_matrix()
     head = PlayedHead(Job(matrix, plan(matrix)[0]))
-    head.jobs.insert(0, True)
+    head.jobs.insert(0, None)
     monkeypatch.setattr(Station, "measure", lambda *_: None)
-    assert measured(matrix, head) == ()
+    assert measured(matrix, head) == []
     assert head.asked == ["join", "next", "next", "skip", "next"]
     head.jobs.append(Job(matrix, plan(matrix)[0]))
     monkeypatch.setattr(Station, "measure", stopped)
-    assert measured(matrix, head) == ("the gates are not met, gates; wait",)
+    assert measured(matrix, head) == ["the gates are not met, gates; wait"]
 
 
-@pytest.mark.parametrize("wish", ["stop Ctrl-C, twice", "lost"])
+@pytest.mark.parametrize("wish", ["Ctrl-C, twice", "lost"])
 def test_a_run_ends_when_the_operator_stops_or_the_head_is_lost(wish: str) -> None:
     matrix = a_matrix("sleep 600", gates={"cooldown": 60})
     head = PlayedHead(Job(matrix, plan(matrix)[0]), wish=wish)
-    assert measured(matrix, head) == ()
+    assert measured(matrix, head) == []
     assert "keep" not in head.asked  # it had not begun
 
 
@@ -158,7 +166,7 @@ def test_records_of_several_machines_have_several_addresses() -> None:
     matrix = a_matrix(machines="replicate")
     head = PlayedHead(Job(matrix, plan(matrix, ["0123456789abcdef"])[0]))
     measured(matrix, head)
-    record = Record.model_validate_json(head.taken[0].record)
+    record = head.taken[0][0]
     assert record.stem.endswith("_01234567")
     assert record.run_id == f"small-{record.stem}"
 

@@ -10,6 +10,8 @@ from sparkpub.collect.fleet import session
 from sparkpub.collect.fleet.cluster import LostError, Node
 from sparkpub.collect.fleet.session import Head
 from sparkpub.collect.interruption import Interruption
+from sparkpub.record.errors import CollectError
+from tests.collect.collecting import a_matrix
 
 
 def a_head(
@@ -18,39 +20,37 @@ def a_head(
     """With one node, these ends of its work, and books that have something left to do or not; and what happens."""
     monkeypatch.setattr(session, "LOOK_SECONDS", -1.0)
     there = Node("n", "h", 1, 0)
-    books = {"said": ([], left, False), "nodes": [there], "leave": None}
+    books = {"hear": ([], left, False), "nodes": [there], "leave": None}
     books["outcome"] = Outcome(0, 0, 0, None)
     seen: list[str] = []
 
-    def answer(ref: str) -> Any:
-        if ref != "work":
-            return books[ref]
+    def answer(_: str) -> None:
         end = ends.pop(0)
-        if isinstance(end, Exception):
+        if end is not None:
             raise end
-        return end
 
-    class Ledger:
-        def __getattr__(self, what: str) -> Any:
-            return SimpleNamespace(remote=lambda *_: what)
+    def start(node: Node, *_: object) -> str:
+        seen.append(f"work on {node.id}")
+        return "work"
 
-    monkeypatch.setattr(session.clusters, "answer", answer)
-    cluster: Any = SimpleNamespace(
-        measure=lambda node, *_: seen.append(f"work on {node.id}") or "work",
-        done=lambda refs, _: list(refs),
-    )
+    def ask(_: None, what: str, *__: object, timeout: float) -> Any:
+        return books[what]
+
+    for function in (answer, start, ask):
+        monkeypatch.setattr(session.cluster, function.__name__, function)
+    monkeypatch.setattr(session.cluster, "done", lambda refs, _: refs)
     progress: Any = SimpleNamespace(line=seen.append)
-    return Head({}, cluster, Ledger(), progress, Interruption()), seen
+    return Head(a_matrix(), None, progress, Interruption()), seen
 
 
 @pytest.mark.parametrize(
     ("ends", "seen"),
     [
         # What it has from before may come, although nothing is left to do.
-        ([()], ["work on n"]),
-        ([("no GPU",)], ["work on n", "node h (n) no GPU"]),
+        ([None], ["work on n"]),
+        ([CollectError("no GPU")], ["work on n", "node h (n) no GPU"]),
         (
-            [LostError("killed"), ()],
+            [LostError("killed"), None],
             ["work on n", "node h (n) is lost: killed", "work on n"],
         ),
     ],
@@ -58,7 +58,8 @@ def a_head(
 def test_a_node_is_set_to_work_and_heard(
     ends: list[Any], seen: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    head, happened = a_head(ends, monkeypatch)
+    left = any(isinstance(end, LostError) for end in ends)
+    head, happened = a_head(ends, monkeypatch, left=left)
     assert head.run().left == 0
     assert happened[:-1] == seen  # the last line is the summary
 
@@ -66,6 +67,6 @@ def test_a_node_is_set_to_work_and_heard(
 def test_where_no_node_can_measure_nothing_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    head, happened = a_head([("no GPU",)], monkeypatch, left=True)
+    head, happened = a_head([CollectError("no GPU")], monkeypatch, left=True)
     head.run()
     assert happened.count("work on n") == 1

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sparkpub.record.errors import SiteError
+from sparkpub.site import workers
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import ROOT
 from sparkpub.site.figures import draw as drawing
@@ -37,7 +38,7 @@ POINTS = partial(shapes.points, across="GiB", up="tok/s", groups=("native", "Doc
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others take seconds to start, twice as many as all drawings here; the test of bytes has them."""
-    monkeypatch.setattr(drawing, "_CORES", 1)
+    monkeypatch.setattr(workers, "_CORES", 1)
 
 
 def of_row(**changes: object) -> str:

@@ -70,5 +70,5 @@ def test_a_fact_has_the_words_of_its_source_or_says_why_not(
     tmp_path: Path, words: str
 ) -> None:
     text = GOOD.replace("  unquoted: nobody wrote it down\n", words)
-    with pytest.raises(ClaimError, match="a fact has quote:, .* or unquoted:, why"):
+    with pytest.raises(ClaimError, match=r"a fact has quote:, .* or unquoted:, why"):
         facts.read(written(tmp_path, text))

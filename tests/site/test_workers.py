@@ -1,0 +1,62 @@
+"""Other processes of a build: they do the same, and nobody waits for what none has begun."""
+
+import os
+from concurrent.futures import Future
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+
+from sparkpub.review.checks import review
+from sparkpub.review.checks.reviewing import Judged, judged
+from sparkpub.review.dataset import Dataset, load
+from sparkpub.review.results import Results
+from sparkpub.review.tables.column import rows
+from sparkpub.site import kept, workers
+from sparkpub.site.build import publish
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.workers import Workers
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_CORES", 2)
+
+
+def test_what_nobody_has_begun_is_done_here(tmp_path: Path) -> None:
+    """The other process waits at the first, and has been given one more."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with Workers() as others:
+        waiting = others.begin(Path.read_text, fifo)
+        _, *results = [others.begin(os.getpid) for _ in range(3)]
+        assert {result() for result in results} == {os.getpid()}
+        fifo.write_text("go on")
+        assert waiting() == "go on"
+
+
+def test_a_problem_elsewhere_is_a_problem_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Future, "cancel", lambda _: False)
+    with Workers() as others, pytest.raises(KeyError, match="nothing"):
+        others.begin(itemgetter("nothing"), {})()
+
+
+def test_a_campaign_judged_elsewhere_is_judged_the_same(
+    data: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here: list[str] = []
+
+    def counting(dataset: Dataset, name: str) -> Judged:
+        here.append(name)
+        return judged(dataset, name)
+
+    monkeypatch.setattr(kept, "judged", counting)
+    monkeypatch.setattr(kept, "program", lambda: str(data))  # that nobody else has
+    monkeypatch.setattr(kept, "AHEAD_FROM", 1)
+    monkeypatch.setattr(Future, "cancel", lambda _: False)  # the other has begun it
+    found = publish(load(data), options)
+    assert here == []
+    whole = review(load(data))
+    assert found.review.findings == whole.findings
+    for name in ("runs", "cells", "comparisons"):
+        assert rows(getattr(found.results, name)) == rows(getattr(Results(whole), name))
