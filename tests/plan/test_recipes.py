@@ -70,7 +70,11 @@ def test_a_recipe_is_a_container_with_a_server(tmp_path: Path) -> None:
 
 
 def test_what_stands_beside_a_recipe_wins(tmp_path: Path) -> None:
-    beside = {"env": {"HF_TOKEN": "$HF_TOKEN", "ATOMIC_ADD": "0"}, "gpus": ["0"], "binds": []}
+    beside = {
+        "env": {"HF_TOKEN": "$HF_TOKEN", "ATOMIC_ADD": "0"},
+        "gpus": ["0"],
+        "binds": [],
+    }
     models = {"w8": {"id": "acme/Walker-8B", "path": "/data/w8"}}
     options = only(matrix(tmp_path, WALKER, beside=beside, models=models))
     assert (options.gpus, options.binds) == (("0",), ())
