@@ -295,14 +295,15 @@ def write_matrix(document: Mapping[str, Any]) -> tuple[Path, Matrix]:
 
 
 class Rounds(Books):
-    """Books that say, after each round, what a user of the server gets."""
+    """Books that say what a user of the server gets: in the first round after each run, then after each round."""
 
     def keep(self, machine: str | None, stored: Stored) -> None:
         """See `Books.keep`."""
         super().keep(machine, stored)
         done = stored.record.iteration
-        if all(run.iteration != done for run in self.todo):
-            good = [record for record in self.records if record.status == "ok"]
+        records = [stored.record] if done == 1 else self.records
+        if done == 1 or all(run.iteration != done for run in self.todo):
+            good = [record for record in records if record.status == "ok"]
             for line in answers(self.matrix, good, done):
                 self.progress.line(line)
 
@@ -319,7 +320,7 @@ def answers(matrix: Matrix, records: Sequence[Record], done: int) -> Iterator[st
             continue
         if lengths != before:
             rounds = f"round {done} of {matrix.iterations}"
-            yield "after {}, {:,} tokens in and {:,} out:".format(rounds, *lengths)
+            yield "{}, {:,} tokens in and {:,} out:".format(rounds, *lengths)
         before = lengths
         rate = with_interval(rates)
         first = ""

@@ -6,6 +6,7 @@ Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `s
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
@@ -14,14 +15,14 @@ from sparkpub.record.errors import ClaimError, SiteError
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.dataset import Dataset
+from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.site import kept, manual, proofreading
 from sparkpub.site.browser import runtime
 from sparkpub.site.cache import WORK, Cache
 from sparkpub.site.content import SHELL, File, Page, Site, SiteOptions
 from sparkpub.site.figures import telemetry
-from sparkpub.site.figures.draw import Drawings
+from sparkpub.site.figures.draw import Drawings, Drawn
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
@@ -47,8 +48,13 @@ BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
 
 
-def build(dataset: Dataset, options: SiteOptions) -> Site:
-    """The docs tree. Raises SiteError or ClaimError in one line each for what cannot be published."""
+def build(
+    dataset: Dataset, options: SiteOptions, meanwhile: Callable[[], object] = tuple
+) -> Site:
+    """The docs tree. Raises SiteError or ClaimError in one line each for what cannot be published.
+
+    `meanwhile` is done while other processes draw; what it raises stops the build.
+    """
     cache = Cache(options.cache / WORK)
     publication = publish(dataset, options)
     with Drawings(cache) as drawings:
@@ -56,22 +62,24 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
         library = Library(publication, drawings)
         written, posts = _written(publication, library)
         for_posts = sorted(library.pictures)
-        generate = partial(_generated, publication, posts, for_posts, drawings, cache)
-        made = kept.generated_once(publication, (posts, for_posts), cache, generate)
+        begin = partial(_generated, publication, posts, for_posts, drawings, cache)
+        generated = kept.generated_once(publication, (posts, for_posts), cache, begin)
+        browser = runtime.files(cache)
+        meanwhile()
+        drawn = drawings.finished()
+        made = generated(drawn)
         runs = {
             uri: page
             for campaign in publication.own_campaigns
             for uri in map(run_page, campaign.runs)
             if isinstance(page := made.pop(uri), Page)
         }
-        browser = runtime.files(cache)
         found: dict[str, File] = {**made, **_evidence(publication), **browser.files}
         for uri in found.keys() & written.keys():
             if not uri.endswith(".md"):
                 what = f"two files share the address {uri}"
                 raise SiteError(what, remedy="rename yours")
-        placed = placing.Placing(library, drawings.finished())
-        found |= placed.placed(written, cache)
+        found |= placing.Placing(library, drawn).placed(written, cache)
     cache.prune()
     return Site(found, runs, browser[1:])
 
@@ -82,9 +90,9 @@ def _generated(
     for_posts: Iterable[str],
     drawings: Drawings,
     cache: Cache,
-) -> dict[str, File]:
-    """What follows from the data, and from what the `posts` say of themselves: pages, those of runs too, and files. The
-    figures `for_posts` have pictures."""
+) -> Callable[[Mapping[str, Drawn]], dict[str, File]]:
+    """What follows from the data, and from what the `posts` say of themselves, once everything is drawn: pages, those
+    of runs too, and files. The figures `for_posts` have pictures."""
     library = Library(publication, drawings)
     library.pictures.update(for_posts)
     others = gathered.of(publication, drawings, cache)
@@ -100,13 +108,33 @@ def _generated(
         **preview_pictures.pictures(publication, posts, cache),
         **samples,
     }
-    drawn = drawings.finished()
-    placed = placing.Placing(library, drawn)
-    charts = {run: partial(placed.alone, figure) for run, figure in traced.items()}
-    whole = placed.placed(found, cache) | dict(_run_pages(publication, charts))
-    for files_of_owner in others(drawn):
-        whole |= files_of_owner
-    return whole
+    of_runs = {
+        run_page(stored): runs.page(publication, campaign, index, traced)
+        for campaign in publication.own_campaigns
+        for index, stored in enumerate(campaign.runs)
+    }
+
+    def finish(drawn: Mapping[str, Drawn]) -> dict[str, File]:
+        placed = placing.Placing(library, drawn)
+        whole = placed.placed(found, cache) | of_runs
+        for uri, figure in traced.items():
+            chart = {figure.key: placed.alone(figure)}
+            whole[uri] = replace(of_runs[uri], html={**of_runs[uri].html, **chart})
+        for files_of_owner in others(drawn):
+            whole |= files_of_owner
+        return whole
+
+    return finish
+
+
+def loaded(
+    folders: Sequence[Path],
+    options: SiteOptions,
+    skip: Callable[[str], None] | None = None,
+) -> Dataset:
+    """The data folders of a site: of owners that it has met, only what is kept is read until somebody asks for more."""
+    kept_of = partial(kept.kept_of, Cache(options.cache / WORK))
+    return load(*folders, skip=skip, kept_of=kept_of)
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
@@ -236,26 +264,15 @@ def _written(
 def _traced(
     publication: Publication, library: Library
 ) -> tuple[dict[str, Figure], dict[str, bytes]]:
-    """Run id to the figure of its telemetry, where there is some; and the files with their samples."""
+    """Address of a run's page to the figure of its telemetry, where there is some; and the files with their samples."""
     figures, samples = {}, {}
     for stored in chain(*(each.runs for each in publication.own_campaigns)):
         trace = telemetry.trace(stored)
         if trace is not None:
             library.add_later(trace.key, trace.chart)
-            figures[stored.run_id] = telemetry.figure(stored, trace)
+            figures[run_page(stored)] = telemetry.figure(stored, trace)
             samples[run_file(stored)] = runs.samples(stored, trace)
     return figures, samples
-
-
-def _run_pages(
-    publication: Publication,
-    charts: Mapping[str, Callable[[], str]],
-) -> Iterator[tuple[str, Page]]:
-    """Address and page of every run but those of other owners, with what its chart shows."""
-    for campaign in publication.own_campaigns:
-        for index, stored in enumerate(campaign.runs):
-            chart = charts.get(stored.run_id, str)()
-            yield run_page(stored), runs.page(publication, campaign, index, chart)
 
 
 def _evidence(publication: Publication) -> dict[str, File]:

@@ -9,6 +9,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -180,8 +181,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _build(self, config: MkDocsConfig) -> tuple[Site, Sequence[str]]:
         """The docs tree, and what in a preview would stop a build."""
         # These load pandas, which a build does not need where nothing changed.
-        from sparkpub.review.dataset import load  # noqa: PLC0415
-        from sparkpub.site.build import build, refuse  # noqa: PLC0415
+        from sparkpub.site.build import build, loaded, refuse  # noqa: PLC0415
 
         folders, options = self.data(config), self.options(config)
         # Nearly everything lasts: looking for garbage among it would take a tenth of the time.
@@ -189,10 +189,16 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         try:
             if self._preview is not None:
                 return self._preview.site(folders, options)
-            dataset = load(*folders)
-            refuse(dataset, options)
-            return build(dataset, options), ()
+            dataset = loaded(folders, options)
+            refused = partial(refuse, dataset, options)
+            try:
+                return build(dataset, options, meanwhile=refused), ()
+            except SparkpubError:
+                refused()  # which says all that is wrong at once
+                raise
         finally:
+            if self._preview is None:
+                gc.freeze()
             gc.enable()
 
     def options(self, config: MkDocsConfig) -> SiteOptions:

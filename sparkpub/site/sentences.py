@@ -263,13 +263,12 @@ def sample(cells: ComparedRows, excluded: Mapping[str, str]) -> str:
     if not sizes:
         text = "n = 0."
     elif sizes == [1]:
-        text = "One run per cell, so the spread is not known."
+        text = "One run per cell: spread unknown."
     else:
         several = {len(cell.machines) for cell in cells if len(cell.machines) > 1}
-        text = f"n = {span([str(n) for n in sizes])} runs per cell{_on(several)}."
+        text = f"n = {span([str(n) for n in sizes])} per cell{_on(several)}."
     if excluded:
         checks = [reason.partition(":")[0] for reason in excluded.values()]
         reasons = listed(check.replace("-", " ") for check in checks)
-        noun = "run is" if len(excluded) == 1 else "runs are"
-        text += f" {len(excluded)} {noun} excluded ({reasons}) and drawn hollow."
+        text += f" {counted(len(excluded), 'run')} excluded ({reasons}), drawn hollow."
     return text

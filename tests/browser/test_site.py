@@ -304,6 +304,8 @@ FIRST = "#phase1-output-throughput-relative"
 
 def test_keyboard_alone_filters_and_reaches_a_run(site: Host) -> None:
     page = site.open("campaigns/phase1/").page
+    page.focus(".sp-filters summary")
+    page.keyboard.press("Enter")
     page.focus("input[name=model]")
     page.keyboard.press("Space")
     page.wait_for_url("**?model=*")

@@ -94,7 +94,7 @@ def test_a_failed_run_says_why_and_is_in_no_figure(built: Built) -> None:
     assert f"→ {remedy}" in whole(tree, "review/index.md")
     assert f"→ {remedy}" in page_of(tree, FAILED)
     campaign = whole(tree, "campaigns/c.md")
-    assert "n = 3 runs per cell." in campaign
+    assert "n = 3 per cell." in campaign
     assert "method/metrics/#output-throughput" in campaign
     # Means of 100.1, 100.2, 100.3 and of 90.1, 90.2, 90.3: 10.00 tok/s lower, 10/100.2 = 9.98 %.
     assert "\u22129.98" in campaign
@@ -122,7 +122,7 @@ def test_a_single_run_is_said_to_be_one(tmp_path: Path, options: SiteOptions) ->
     )
     page = whole(tree_of(tmp_path / "one", options), "campaigns/c.md")
     assert "1 run of 1 model in 1 environment" in page
-    assert "One run per cell, so the spread is not known." in page
+    assert "One run per cell: spread unknown." in page
     assert "sp-filters" not in page
 
 

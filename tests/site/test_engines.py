@@ -151,7 +151,7 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
     } - {path, path.parent} == set()
 
     for name in ("first", "second"):
-        fact = f"- {{id: {name}, says: It was {name}., value: 1, source: {{document: x}}}}\n"
+        fact = f"- {{id: {name}, says: It was {name}., value: 1, source: {{document: x}}, unquoted: made up}}\n"
         (sources / "facts.yaml").write_text(fact)
         (sources / "of-a-fact.md").write_text(f'# It\n\n{{{{ fact("{name}") }}}}\n')
         plugin.on_files(Files([]), config=config)

@@ -223,7 +223,7 @@ def test_a_long_context_slows_the_answer_and_delays_its_first_token() -> None:
     assert figure is not None
     assert figure.says.replace(SPACE, " ") == (
         "One user gets 50.0 tok/s after 512 tokens, the first in 0.30 s, "
-        "and 40.0 tok/s after 16,384 tokens, the first in 4.0 s (BF16)."
+        "and 40.0 tok/s after 16,384, the first in 4.0 s (BF16)."
     )
     assert [row[1] for row in figure.table.rows] == ["512", "4,096", "16,384"]
     assert draw("k", figure.chart).svg_narrow

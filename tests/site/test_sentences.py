@@ -151,12 +151,10 @@ def test_comparisons_on_several_machines_say_on_how_many() -> None:
     metric = METRICS[TPUT]
     text = sentences.differences(KEYS, metric, found.comparison_rows)
     assert "higher in container than natively for m on 2 machines (" in text
-    assert (
-        sentences.sample(found.cell_rows, {}) == "n = 16 runs per cell on 2 machines."
-    )
+    assert sentences.sample(found.cell_rows, {}) == "n = 16 per cell on 2 machines."
     alone = unreviewed(a_dataset(a_fleet({"a": drawn(100, 5, 1)})))
     assert "machine" not in sentences.differences(KEYS, metric, alone.comparison_rows)
-    assert sentences.sample(alone.cell_rows, {}) == "n = 8 runs per cell."
+    assert sentences.sample(alone.cell_rows, {}) == "n = 8 per cell."
 
 
 def test_environments_on_different_machines_are_not_called_blocks() -> None:
@@ -203,7 +201,7 @@ def test_a_ranking_over_machines_says_so() -> None:
     [
         (
             "5 users get 6.1 times what one gets: something held the single user back. In all, this holds in 12 cells.",
-            "5 users get 6.1 times what one gets: something held the single user back. In all, this holds in 12 cells.",
+            "5 users get 6.1 times what one gets: something held the single user back (12 cells).",
         ),
         (
             "A run stood apart from the others: memory peak 1.865 GiB (the other 9 runs 1.083 GiB).",

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from sparkpub.record.metrics import Metric
@@ -21,9 +20,6 @@ from sparkpub.site.study import KEYS, StudiedCampaign, cells_of, column, records
 
 MOST_ROWS, MOST_PANELS, LEAST_ROWS = 24, 8, 4
 """Rows of a chart in all its panels, about a screen; its panels; and the rows of one that many others stand beside."""
-NAMES_SHARE, LINE_PIXELS, FARTHEST = 0.2, 14, 42
-"""Of a chart's width that names at the ends of lines may have, the height of a line of text, and how far a name may
-move."""
 MOST_LINES = 6
 """So many lines are told apart by colour and shape; further ones are in the table."""
 FEWEST_STEPS = 6
@@ -126,9 +122,8 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
             band=margin,
         ),
         table=_table_of_ends(cells, ends, lambda end: percent(end, 2)),
-        sample=_sample(
-            campaign, metric, f"The band is ±{margin:g} %.", more, only=runs
-        ),
+        sample=_sample(campaign, metric, more, only=runs),
+        note=f"The band is ±{margin:g} %.",
     )
 
 
@@ -185,9 +180,10 @@ def comparison(campaign: StudiedCampaign) -> Figure:
         chart=chart(shapes.forest, drawn, title=DIFFERENCE, band=margin),
         table=table_of(told),
         sample=_joined(
-            f"Lines are {levels} intervals, the band ±{margin:g} %. Only verdicts are corrected (Holm).",
+            f"Lines are {levels} intervals, the band ±{margin:g} %.",
             drawn_of(len(drawn), len(rows), "differences"),
         ),
+        note="Verdicts are corrected for the number of comparisons (Holm), intervals are not.",
     )
 
 
@@ -223,7 +219,7 @@ def along(campaign: StudiedCampaign, metric: Metric, axis: Axis) -> Figure:
         says=said.growing(metric, found),
         chart=chart(
             shapes.lines,
-            named_at_ends(_with_room(metric, rows)),
+            _with_room(metric, rows),
             across=first.line.title,
             up=metric_title(metric),
             groups=list(groups.values()),
@@ -357,31 +353,6 @@ def drawn_of(number: int, of: int, what: str) -> str:
     if number == of:
         return ""
     return f"{number} of {of} {what} are drawn; the table has all."
-
-
-def named_at_ends(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of lines, and behind them the last point of each with the name of its line, where names are short
-    enough and lines end far enough apart; `dy` is how far a name has to move so that no two overlap."""
-    means = rows[rows["kind"] == "mean"].sort_values("x")
-    longest = shapes.LETTER * means["group"].str.len().max()
-    if means["group"].nunique() < 2 or longest > NAMES_SHARE * shapes.WIDE:
-        return rows
-    panels = means.groupby("panel") if "panel" in means else [("", means)]
-    found = [rows]
-    height = shapes.LINES_HEIGHT if "panel" in means else shapes.HEIGHT
-    for _, mine in panels:
-        ends = mine.drop_duplicates("group", keep="last")
-        ends = ends.sort_values("value", ascending=False)
-        pixels = height * (1 - ends["value"].to_numpy() / mine["value"].max())
-        steps = LINE_PIXELS * np.arange(len(ends))
-        places = np.maximum.accumulate(pixels - steps) + steps
-        places -= max(places[-1] - height, 0)
-        if np.abs(places - pixels).max() > FARTHEST:  # lines that end together
-            return rows
-        if "label" in ends:  # a number stands above the point
-            places += LINE_PIXELS // 2
-        found.append(ends.assign(kind="end", label=ends["group"], dy=places - pixels))
-    return pd.concat(found)
 
 
 def _with_room(

@@ -16,7 +16,7 @@ FOLDER = "charts"
 DRAWN = (
     *("model", "environment", "workload", "panel", "name", "group", "kind", "line"),
     *("column", "text", "colour", "label", "x", "end", "order", "value"),
-    *("low", "high", "least", "most", "verdict", "iteration", "counts", "dy"),
+    *("low", "high", "least", "most", "verdict", "iteration", "counts"),
     *("href", "tip"),
 )
 """What a row of a chart may have: what a shape draws, and behind the keys of its cell, by which readers filter."""
@@ -45,15 +45,17 @@ class Table:
 class Figure:
     """A chart with its sentence and its table, published under `key`.
 
-    `says` is the sentence with the result, `sample` says n and what is left out, `flags` are the findings that touch
-    it. A chart whose rows lie in another file of the site names its address as `rows_at`; `drawn_as` is the key of axes
-    that it shares with others of its kind, until the browser puts these rows in.
+    `says` is the sentence with the result, `sample` says n and what is left out, `note` how to read it in full, behind
+    a line; `flags` are the findings that touch it. A chart whose rows lie in another file of the site names its address
+    as `rows_at`; `drawn_as` is the key of axes that it shares with others of its kind, until the browser puts these
+    rows in.
     """
 
     says: str
     chart: Chart
     table: Table
     sample: str = ""
+    note: str = ""
     title: str = ""
     flags: tuple[Finding, ...] = ()
     key: str = ""

@@ -24,7 +24,7 @@ from sparkpub.review.models import is_large
 from sparkpub.review.setup import setup_of
 from sparkpub.review.statistics.estimate import Floats
 from sparkpub.review.tables.bandwidths import UNKNOWN
-from sparkpub.review.tables.capacities import LIMIT_TPOT_MS, TOLD_SECONDS, in_order
+from sparkpub.review.tables.capacities import LIMITS, TOLD_SECONDS, in_order
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site.figures import said, shapes
@@ -93,10 +93,10 @@ def capacity(campaign: StudiedCampaign) -> Figure:
     )
     return Figure(
         says=said.capacity(rows),
-        sample=(
-            f"95 % of the times per output token within {LIMIT_TPOT_MS:g} ms, at most 1 % of the requests fail, and "
-            "every lower rate holds, too. “All to”: the limit is not known. Waits in the table are those at the rate "
-            f"within {TOLD_SECONDS:g} s, else at the lowest. Load: {listed(dict.fromkeys(rows['load']))}."
+        sample=f"Kept up: {LIMITS}. “All to”: the limit is not known.",
+        note=(
+            "At most 1 % of the requests fail, and every lower rate holds, too. Waits in the table are those at the "
+            f"rate within {TOLD_SECONDS:g} s, else at the lowest. Load: {listed(dict.fromkeys(rows['load']))}."
         ),
         chart=chart(
             shapes.grid,
@@ -164,8 +164,9 @@ def bandwidth(campaign: StudiedCampaign) -> Figure:
         says += f" For {more} the bytes of a token are {UNKNOWN}."
     return Figure(
         says=says,
-        sample=(
-            f"Dashed: all of the {limit:g} GB/s. Every build under one load, without caches. Bytes are those of the "
+        sample=f"Dashed: all of the {limit:g} GB/s.",
+        note=(
+            "Every build under one load, without caches. Bytes are those of the "
             "checkpoint's parts, or two for each parameter that the publisher states, where all parts have 16 bits. "
             "Left out: speculative decoding, and models of which neither is known."
         ),
@@ -234,7 +235,7 @@ def coverage(campaign: StudiedCampaign) -> Figure:
 # ---- Utilisation -----------------------------------------------------------------------------------------------------
 
 
-LIMITS = (5, 25, 50, 75, 95)
+SHADES = (5, 25, 50, 75, 95)
 """Between two shades of utilisation, in per cent."""
 STRETCHES = 40
 """Into which a run is divided."""
@@ -286,7 +287,7 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
             shapes.grid,
             shown,
             across="Seconds since launch",
-            shades=LIMITS,
+            shades=SHADES,
             unit="GPU utilisation (%)",
         ),
         table=table_of(told),
@@ -308,7 +309,7 @@ def busy(stored: Stored) -> pd.DataFrame:
     width = (end - begin) / STRETCHES
     places = np.minimum((times - begin) // width, STRETCHES - 1)
     there, place = np.unique(places, return_inverse=True)
-    shades = np.digitize(_means(values, place), LIMITS)
+    shades = np.digitize(_means(values, place), SHADES)
     is_new = (np.diff(shades, prepend=-1) != 0) | (np.diff(there, prepend=-2) != 1)
     stretch = np.cumsum(is_new) - 1
     rows = {

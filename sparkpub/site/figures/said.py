@@ -142,7 +142,7 @@ _REPLICATIONS = {
 def replication(rows: Sequence[TableRow], sessions: Collection[Any]) -> str:
     """`3 comparisons over 2 machines: 1 replicated, 2 undecided (at most 3.2 %).` `rows` are those over all of the
     sessions."""
-    parts = []
+    parts: list[str] = []
     for word, said in _REPLICATIONS.items():
         mine = [row for row in rows if row.replication == word]
         bound = ""
@@ -214,7 +214,7 @@ def capacity(rows: pd.DataFrame) -> str:
         f"{reached} of {counted(len(rows), 'build')} kept up with {_rate(highest)}, the highest rate tried",
         *(f"{number} {words}" for words, number in others.items() if number),
     ]
-    return f"{'; '.join(told)}. Kept up: {LIMITS}."
+    return f"{'; '.join(told)}."
 
 
 def _rate(value: float) -> str:
@@ -234,8 +234,9 @@ def coverage(states: Mapping[str, int]) -> str:
 def users(rows: pd.DataFrame, line: Line) -> str:
     """One line: both rates at its ends. Several: how many points are on the frontier."""
     if rows["line"].nunique() > 1:
-        points = f"{rows['front'].sum()} of {counted(len(rows), 'point')}"
-        return f"{points} are on the efficiency frontier: no other of the model gives more both in all and to each."
+        best, points = rows["front"].sum(), counted(len(rows), "point")
+        which = f"All {points}" if best == len(rows) else f"{best} of {points}"
+        return f"{which} are on the efficiency frontier."
     first, last = rows.iloc[rows["order"].argmin()], rows.iloc[rows["order"].argmax()]
     return (
         f"At {line.place(first['order'])}, the machine generates {rounded(first['value'])} tok/s "
@@ -266,9 +267,9 @@ def versions(lines: Sequence[VersionLine]) -> str:
 def context(points: pd.DataFrame) -> str:
     """`One user gets 63.1 tok/s after 1,024 tokens, the first in 0.43 s, and 61.5 tok/s after 25,000, the first in
     3.6 s (NVFP4).` of the points of one line."""
-    parts = []
+    parts: list[str] = []
     for _, end in points.iloc[[0, -1]].iterrows():
-        part = f"{rounded(end['decode'])} tok/s after {end['x']:,} tokens"
+        part = f"{rounded(end['decode'])} tok/s after {end['x']:,}{'' if parts else ' tokens'}"
         if not pd.isna(end["first"]):
             part += f", the first in {rounded(end['first'], 2)}{SPACE}s"
         parts.append(part)

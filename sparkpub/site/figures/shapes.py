@@ -16,8 +16,11 @@ is left out: it is drawn hollow.
 Layers name no data of their own: in a chart of panels each of them would draw all rows.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
+from math import ceil, floor, log10
+from textwrap import wrap
 from typing import Any
 
 from sparkpub.site.figures import theme
@@ -30,13 +33,14 @@ Spec = dict[str, Any]
 """Vega-Lite as plain values, on rows called `rows`."""
 WIDE, NARROW = 760, 344
 """Total widths in CSS pixels: a column of the site, and a phone."""
-LETTER, MOST_LABEL, BESIDE = 7.0, 232, 96
-"""Mean width of a letter, most room for a name beside its row, and that on a phone; longer ones stand above theirs."""
+LETTER, BOLD_LETTER, MOST_LABEL, BESIDE = 7.0, 8.0, 232, 96
+"""Mean width of a letter, and of one above a panel; most room for a name beside its row, and that on a phone; longer
+ones stand above theirs."""
 MOST_BESIDE_WORDS = 400
 ABOVE, GAP = 18, 24
 """Room for a name above its row; beside a panel the distance from its names, and half a number at its right end."""
-AXIS, HEIGHT, LINES_HEIGHT = 50, 300, 170
-"""Room for the numbers of an axis beside panels of lines; the height of a plot, and that of such a panel."""
+AXIS, HEIGHT, LINES_HEIGHT, LOW = 50, 300, 170, 110
+"""Room for the numbers of an axis beside panels of lines; the height of a plot, of such a panel, and of one of many."""
 VERDICTS = {
     "higher": "triangle-right",
     "lower": "triangle-left",
@@ -55,6 +59,12 @@ IN_WORDS = {
 """Verdict to what the legend calls it, as sentences do."""
 OPEN = ("undecided", "confounded", "not shown")
 """Verdicts whose signs are hollow: nothing is shown."""
+LINE_PIXELS, MOST_LETTERS, FEW_LETTERS, MOST_LINES_OF_NAME = 14, 24, 12, 3
+"""The height of a line of text; most letters of one in the name of a line at its end, wide and on a phone; and most
+lines of a name."""
+TICKS = theme.CONFIG["axis"]["tickCount"]
+MOST_IN_LEGEND = 2
+"""Of lines without room for their names at their ends more have a panel each."""
 WIDE_RANGE = 4
 """From this ratio of the last tick to the first on, an axis is logarithmic."""
 
@@ -180,14 +190,20 @@ def lines(
     narrow: bool = False,
 ) -> Spec:
     """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
-    `ticks`; a dashed line marks the knee. Rows of the kind `end` name their lines, where there is room for that."""
+    `ticks`; a dashed line marks the knee. Lines are named at their ends where there is room for that, else above panels
+    of their own, and in a legend of two, or of lines without a load."""
     is_ordered = any("order" in row for row in rows)
-    ends = [] if narrow else [row["label"] for row in rows if row["kind"] == "end"]
-    legend = "" if ends else legend
+    from_zero = bool(ticks) or is_ordered
+    panels = _panels_of(rows)
+    height = LINES_HEIGHT if panels else HEIGHT
+    letters = FEW_LETTERS if narrow else MOST_LETTERS
+    ends = _ends(rows, height, letters) if from_zero and len(groups) > 1 else {}
+    is_apart = not (ends or panels) and from_zero and len(groups) > MOST_IN_LEGEND
+    legend = "" if ends or is_apart else legend
     x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
     if ticks:
         x = _ticked(x, ticks)
-    y = alt.Y("value:Q", title=up, scale=_spread(zero=bool(ticks) or is_ordered))
+    y = alt.Y("value:Q", title=None if is_apart else up, scale=_spread(zero=from_zero))
     base = layer().encode(x=x, y=y)
     # Of other groups than its points have, so that no dashes run through their signs in the legend.
     dashes = [*_looks(groups, theme.DASHES), [1, 0]]
@@ -203,17 +219,92 @@ def lines(
     if knee is not None:
         layers += _knee(knee)
     if ends:
-        name = _of("end", base).mark_text(
-            align="left", baseline="middle", dx=9, dy={"expr": "datum.dy"}
-        )
-        layers.append(name.encode(text=alt.Text("label:N")))
-    panels = _panels_of(rows)
+        layers += _named(base, groups, ends)
+    total = NARROW if narrow else WIDE
+    if is_apart:
+        columns = 1 if narrow else 2
+        view = _layered(layers, LOW)
+        view["width"] = (total - AXIS) // columns - GAP
+        apart = _faceted(view, groups, narrow, [], by="group")
+        return {**apart, "columns": columns, "title": {"text": up, "anchor": "start"}}
     if not panels:
         return one(layers, narrow, HEIGHT)
-    right = round(max(map(len, ends), default=0) * LETTER)
-    width = (NARROW if narrow else WIDE) - AXIS - max(right, 10)
-    view = {**_layered(layers, LINES_HEIGHT), "width": width}
+    longest = max(
+        (len(line) for text, _, _ in ends.values() for line in text), default=0
+    )
+    right = round(longest * LETTER)
+    view = {**_layered(layers, LINES_HEIGHT), "width": total - AXIS - right}
     return _faceted(view, panels, narrow, ["y"])
+
+
+LineEnd = tuple[Sequence[str], float, float]
+"""The name of a line in lines of text, its last `x`, and how far the name has to move down, in pixels."""
+
+
+def _ends(rows: Rows, height: int, letters: int) -> dict[str, LineEnd]:
+    """Panel and group of each line to its end; names are moved so that no two overlap. Empty where they have no room:
+    more lines of text than the height has, or, of lines that end apart, names of several."""
+    found: dict[str, LineEnd] = {}
+    for panel in _panels_of(rows) or [""]:
+        mine = [row for row in rows if row.get("panel", "") == panel]
+        means = sorted(
+            (row for row in mine if row["kind"] == "mean"), key=lambda row: row["x"]
+        )
+        last = {row["group"]: row for row in means}
+        texts = {group: wrap(group, letters) for group in last}
+        sizes = [len(text) for text in texts.values()]
+        most = 1 if len({row["x"] for row in last.values()}) > 1 else MOST_LINES_OF_NAME
+        if sum(sizes) * LINE_PIXELS > height or max(sizes) > most:
+            return {}
+        highest, below = _top(max(row["value"] for row in mine) or 1), 0.0
+        down = {}
+        for group in sorted(last, key=lambda group: -last[group]["value"]):
+            size = len(texts[group]) * LINE_PIXELS
+            at = height * (1 - last[group]["value"] / highest)
+            below = max(at - size / 2, below) + size
+            # A number stands above the point.
+            below_number = LINE_PIXELS / 2 if "label" in last[group] else 0
+            down[group] = below - size / 2 - at + below_number
+        # Below the plot there is no room.
+        up = max(below - height, 0)
+        for group, end in last.items():
+            place = texts[group], end["x"], round(down[group] - up, 1)
+            found[f"{panel}/{group}"] = place
+    return found
+
+
+def _top(highest: float) -> float:
+    """Where an axis from zero ends: at the next of about six round steps."""
+    size = 10 ** floor(log10(highest / TICKS))
+    limits = {1: 2**0.5, 2: 10**0.5, 5: 50**0.5, 10: 10}
+    step = next(
+        size * each for each, most in limits.items() if highest <= most * size * TICKS
+    )
+    return float(step * ceil(highest / step))
+
+
+def _named(
+    base: "alt.Chart", groups: Sequence[str], ends: Mapping[str, LineEnd]
+) -> list["alt.Chart"]:
+    """The name of each line, and where it had to move a stroke from the line's last point to it."""
+    known = {
+        # Of several lines of text the first stands where one would.
+        key: {"text": text, "x": x, "dy": down, "up": LINE_PIXELS * (len(text) - 1) / 2}
+        for key, (text, x, down) in ends.items()
+    }
+    last = base.transform_calculate(
+        end=f"{json.dumps(known)}[(datum.panel || '') + '/' + datum.group]"
+    )
+    last = last.transform_filter("datum.kind === 'mean' && datum.x === datum.end.x")
+    down = {"expr": "datum.end.dy"}
+    leader = last.mark_rule(x2Offset=10, y2Offset=down, xOffset=4).encode(
+        x2=alt.X2("x:Q"), y2=alt.Y2("value:Q"), color=_look(alt.Color, groups, SERIES)
+    )
+    up = {"expr": "datum.end.dy - datum.end.up"}
+    name = last.mark_text(
+        align="left", baseline="middle", dx=12, dy=up, lineHeight=LINE_PIXELS
+    )
+    return [leader, name.encode(text=alt.Text("end.text:N"))]
 
 
 def _ticked(x: "alt.X", ticks: Sequence[float]) -> "alt.X":
@@ -397,7 +488,7 @@ def _runs(base: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Chart":
 def _marked(base: "alt.Chart", groups: Sequence[str], legend: str) -> list["alt.Chart"]:
     """Runs as points, with a `label` above to the right of one that has it, whose ground parts it from what it covers.
     Behind them what the axes have to show at least, which nobody sees."""
-    named = base.transform_filter("isValid(datum.label) && datum.kind !== 'end'")
+    named = base.transform_filter("isValid(datum.label)")
     named = named.encode(text=alt.Text("label:N"))
     shown: Spec = {
         "align": "left",
@@ -548,22 +639,31 @@ def _panels(
     return panels
 
 
-def _faceted(view: Spec, names: Sequence[str], narrow: bool, own: list[str]) -> Spec:
-    """The view once for each panel, below each other, under its name; `own` are the scales that panels do not share."""
+def _faceted(
+    view: Spec,
+    names: Sequence[str],
+    narrow: bool,
+    own: list[str],
+    by: str = "panel",
+) -> Spec:
+    """The view once for each panel, under its name, and below each other unless a panel is `by` another column; `own`
+    are the scales that panels do not share."""
+    broken = {name: wrap(name, round(view["width"] / BOLD_LETTER)) for name in names}
     header = {
         "title": None,
         "labelOrient": "top",
         "labelAnchor": "start",
-        "labelLimit": NARROW if narrow else WIDE,
+        "labelLimit": view["width"],
+        "labelExpr": f"{json.dumps(broken)}[datum.value]",
     }
-    row = {
-        "field": "panel",
+    each = {
+        "field": by,
         "type": "nominal",
         "sort": list(names),
         "header": header,
     }
     panels = {
-        "facet": {"row": row},
+        "facet": {"row": each} if by == "panel" else each,
         "spec": view,
         "spacing": 16,
         "resolve": {"scale": dict.fromkeys(own, "independent")},

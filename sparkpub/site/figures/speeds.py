@@ -27,7 +27,7 @@ from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
 from sparkpub.review.sweeps import LOAD
 from sparkpub.site.figures import said, shapes
-from sparkpub.site.figures.campaign import MOST_LINES, drawn_of, named_at_ends
+from sparkpub.site.figures.campaign import MOST_LINES, drawn_of
 from sparkpub.site.figures.figure import Figure, chart, table_of
 from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.study import KEYS, StudiedCampaign, column, records
@@ -37,7 +37,10 @@ NEAR = 0.06
 """Of both axes: a number beside a point nearer than this to another's would stand over it."""
 MOST_LOADS = 12
 """Of a model in the chart of versions; the table has all."""
-FILLED = "beside each point. Filled: no other point gives both more."
+BESIDE, FILLED = (
+    "beside each point.",
+    "Filled: no other point of the model gives both more.",
+)
 
 
 # ---- Machine and user ------------------------------------------------------------------------------------------------
@@ -68,7 +71,7 @@ def users(campaign: StudiedCampaign) -> Figure:
     rows = users_of(campaign)
     line = next(line for line in campaign.lines if line.axis is LOAD)
     says = said.users(rows, line)
-    return _users_figure(rows, "Line", says=says, sample=f"{line.title} {FILLED}")
+    return _users_figure(rows, "Line", says=says, sample=f"{line.title} {BESIDE}")
 
 
 def users_of_model(
@@ -109,7 +112,7 @@ def users_of_model(
             f"Most measured: {rounded(most['value'])} tok/s in all, with {counted(most['order'], 'user')} "
             f"at {rounded(most['x'])} tok/s each ({most['line']})."
         ),
-        sample=f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users {FILLED}",
+        sample=f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users {BESIDE}",
     )
 
 
@@ -173,7 +176,7 @@ def context_of_model(
         says=said.context(points[points["line"] == best["line"].iloc[0]]),
         chart=chart(
             shapes.lines,
-            named_at_ends(pd.concat([means, means.assign(kind="run")])),
+            pd.concat([means, means.assign(kind="run")]),
             across="Tokens before the answer",
             up="",
             groups=several if len(several) > 1 else [],
@@ -181,7 +184,8 @@ def context_of_model(
             ticks=sorted(map(float, shown["x"].unique())),
         ),
         table=table_of(told),
-        sample=f"{mine[0].machine}, {mine[0].load.tool}. Answers are no longer than what stands before them.",
+        sample=f"{mine[0].machine}, {mine[0].load.tool}.",
+        note="Answers are no longer than what stands before them.",
     )
 
 
@@ -267,7 +271,7 @@ def _users_figure(rows: pd.DataFrame, legend: str, sample: str, **words: Any) ->
     points = shown.drop(columns="label").assign(kind="run", counts=shown["front"])
     drawn = chart(
         shapes.lines,
-        named_at_ends(pd.concat([shown, points])),
+        pd.concat([shown, points]),
         across="Speed for each user (tok/s)",
         up="All users (tok/s)",
         groups=called if len(called) > 1 else (),
@@ -277,6 +281,7 @@ def _users_figure(rows: pd.DataFrame, legend: str, sample: str, **words: Any) ->
         chart=drawn,
         table=table_of(list(rows["tip"])),
         sample=f"{sample} {more}".strip(),
+        note=FILLED,
         **words,
     )
 

@@ -76,7 +76,6 @@ def context(
     charts = [*first, *rest][:CHARTS]
     charts.sort(key=lambda chart: placed[chart].says not in about["answers"])
     shown = {placed[chart].says for chart in charts}
-    is_said = any(placed[chart].sample.startswith(about["sample"]) for chart in charts)
     recipes = []
     if campaign.matrix is None:
         recipes = differences.differences(campaign, publication.names)
@@ -87,12 +86,12 @@ def context(
         "unrecorded": unrecorded(campaign),
         "is_home": is_home(publication, campaign),
         "card": about,
-        "sample": "" if is_said else about["sample"],
         "answers": [answer for answer in about["answers"] if answer not in shown],
         "problems": findings.problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
         "headlines": whole.headlines,
         "summary": summary(whole),
+        "shared": shared_by_loads(whole),
         "charts": charts,
         "sections": sections,
         "placed": placed,
@@ -209,20 +208,15 @@ def _asking(whole: StudiedCampaign, library: Library) -> list[Section]:
 
 
 def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
-    """What a campaign is: its machines, how many runs stand behind a figure, and its first answers."""
+    """What a campaign is: its machines and its first answers."""
     records = campaign.records
     gpus = {gpu.name for record in records for gpu in record.machine.gpus}
     processors = {record.machine.cpu or "unknown machine" for record in records}
     number = len(coverage.machines_of(records))
     machines = [f"{number} machines"] if number > 1 else []
-    sample = ""
-    for metric in publication.headlines(campaign)[:1]:
-        cells = publication.results.cells_of(campaign.name, metric.name)
-        sample = sentences.sample(cells, {}) if cells else ""
     return {
         "campaign": campaign,
         "hardware": [*sorted(gpus or processors), *machines],
-        "sample": sample,
         "answers": answers(publication, campaign)[:2],
     }
 
@@ -380,17 +374,32 @@ def summary(whole: StudiedCampaign) -> list[dict[str, Any]]:
         return []
     reviewed = whole.site.review.campaigns[whole.data.name]
     found = []
+    common = shared_by_loads(whole)
     for key, label in whole.cells_here.items():
+        called = label
+        for part in common:
+            called = called.replace(f", {part}", "")
         recorded = len(reviewed.recorded.get(key, ()))
         counts = len(reviewed.counted.get(key, ()))
         row = {
-            "label": label,
+            "label": called,
             **dict(zip(KEYS, key, strict=True)),
             "values": [_value(whole, metric, key) for metric in whole.headlines],
             "runs": f"{counts} of {recorded}" if counts < recorded else recorded,
         }
         found.append(row)
     return found
+
+
+def shared_by_loads(whole: StudiedCampaign) -> list[str]:
+    """What all loads have in common, which their names need not say: `512 in`, `128 out`."""
+    workloads = dict.fromkeys(workload for _, _, workload in whole.cells_here)
+    loads = [
+        whole.names.workload(whole.data.name, key).split(", ") for key in workloads
+    ]
+    if len(loads) < 2:
+        return []
+    return [part for part in loads[0][1:] if all(part in load[1:] for load in loads)]
 
 
 def _value(whole: StudiedCampaign, metric: Metric, key: Cell) -> dict[str, Any]:

@@ -28,9 +28,15 @@ _FIGURES = re.compile(r": [^.\d]*\d.*?(?=\. |\.?$)")
 """From a colon to the end of the sentence, where numbers follow."""
 
 
+_ALL = re.compile(r"\. In all, this holds [^.]*?(\d+ cells)\.?$")
+_ASIDE = re.compile(r" \(coefficient of variation; [^)]*\)")
+
+
 def brief(message: str) -> str:
-    """What a finding says, without its example and its figures, which are on the page of checks."""
-    return _FIGURES.sub("", message.partition(" For example ")[0])
+    """What a finding says, without its example and its figures, which are on the page of checks; of how many cells it
+    holds in brackets."""
+    said = _FIGURES.sub("", message.partition(" For example ")[0])
+    return _ALL.sub(r" (\1).", _ASIDE.sub("", said))
 
 
 def by_check(findings: Iterable[Finding]) -> Mapping[str, Sequence[Finding]]:

@@ -111,6 +111,11 @@ def context(
         for row in board.rows
         if row.model == model.name
     ]
+    recipes = [
+        _recipe(publication, name, speeds)
+        for name, speeds in zip(names.values(), model.setups.values(), strict=True)
+    ]
+    of_all = set.intersection(*(set(recipe["notes"]) for recipe in recipes))
     # With one of these a comparison begins: the smallest load.
     known = [speed for speed in model.speeds if not speed.doubts]
     compared = [speed for speed in known if GENERATION in speed.figures]
@@ -126,10 +131,8 @@ def context(
         "chart": chart,
         "context": context_chart,
         "versions": versions_chart,
-        "recipes": [
-            _recipe(publication, name, speeds)
-            for name, speeds in zip(names.values(), model.setups.values(), strict=True)
-        ],
+        "recipes": recipes,
+        "notes": [note for note in recipes[0]["notes"] if note in of_all],
         "compared": identity(min(compared, key=_by_load)) if compared else "",
         "accuracy": [
             found[1:] for found in accuracy(publication) if found[0] == model.name

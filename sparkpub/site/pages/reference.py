@@ -323,18 +323,24 @@ _OPEN = "What has nobody tested yet?"
 
 def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) -> str:
     """Claims by the question that they answer, a line each: what it says, and the verdict; behind
-    it the figures, and where it was published. `links` leads to each campaign, in Markdown."""
+    it the figures, and where it was published. What is refuted is in sight, the others are behind
+    their number. `links` leads to each campaign, in Markdown."""
     by_question = grouped(verdicts, _question)
     parts: list[str] = []
     for question in dict.fromkeys((_SPEED, *_TOPICS.values(), _CONDUCT, _OPEN)):
         mine = by_question.get(question, ())
         if not mine:
             continue
-        words = Counter(verdict.verdict for verdict in mine)
-        counts = [f"{n} {_TOLD.get(word, word)}" for word, n in words.most_common()]
-        tally = f"{counted(len(mine), 'claim')}: {listed(counts)}"
-        entries = "\n\n".join(_entry(verdict, names, links) for verdict in mine)
-        parts += [f"## {question}", folded(tally, entries)]
+        refuted = [one for one in mine if one.verdict == "refuted"]
+        rest = [one for one in mine if one.verdict != "refuted"]
+        shown, behind = (
+            [_entry(one, names, links) for one in part] for part in (refuted, rest)
+        )
+        parts += [f"## {question}", *shown]
+        words = Counter(one.verdict for one in rest).most_common()
+        tally = listed(f"{number} {_TOLD.get(word, word)}" for word, number in words)
+        if rest:
+            parts.append(folded(tally, "\n\n".join(behind)))
     return "\n\n".join(parts) or "No claim yet."
 
 

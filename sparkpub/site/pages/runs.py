@@ -16,7 +16,8 @@ from sparkpub.record.record import MetricValue, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.site.content import ROOT, SHELL, Page, placeholder, way_to_root
+from sparkpub.site.content import SHELL, Page, fill, placeholder, way_to_root
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.telemetry import Trace
 from sparkpub.site.pages import templating
 from sparkpub.site.pages.templating import markdown_text
@@ -24,6 +25,7 @@ from sparkpub.site.publication import (
     Publication,
     cell_label,
     one_of_each_check,
+    run_page,
 )
 
 LOG_CHARACTERS = 3_400
@@ -47,10 +49,12 @@ def page(
     publication: Publication,
     campaign: CampaignData,
     index: int,
-    chart: str,
+    traced: Mapping[str, Figure],
 ) -> Page:
-    """The page of the campaign's run number `index`, with the HTML of its chart, which may be empty."""
+    """The page of the campaign's run number `index`, with the place of its chart where it is among the `traced`, by the
+    addresses of their pages."""
     stored = campaign.runs[index]
+    chart = traced.get(run_page(stored))
     record, review = stored.record, publication.review
     files = publication.evidence[record.run_id]
     logs = [item for item in files if item.role == "log"]
@@ -73,7 +77,7 @@ def page(
             *one_of_each_check(shared),
         ],
         reason=review.excluded.get(record.run_id),
-        figure=chart,
+        figure=placeholder(chart.key) if chart else "",
         log=there[0] if there else None,
         lines=_last_lines(there[0].path) if there else (),
     )
@@ -141,7 +145,7 @@ def write(site: Path, pages: Mapping[str, Page]) -> None:
 
 def in_shell(shell: str, uri: str, page: Page) -> str:
     """The HTML of the page of a run, which is as far from the root as the shell."""
-    body = page.html[_BODY].replace(ROOT, way_to_root(SHELL))
+    body = fill(page.html[_BODY], page.html, way_to_root(SHELL))
     whole = shell.replace(SHELL.replace(".md", "/"), uri.replace(".md", "/"))
     whole = whole.replace(TITLE, html.escape(page.meta["title"]))
     return _PLACE.sub(lambda _: f"<div data-sp-run>{body}</div>", whole, count=1)

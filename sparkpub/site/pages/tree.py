@@ -42,12 +42,14 @@ def pages(
         options=publication.options,
         dataset=publication.dataset,
     )
+    # First, since most charts are theirs, and others draw meanwhile.
+    of_campaigns = list(_campaigns(page, publication, library))
     yield "index.md", _front(page, publication, posts)
     board = page("leaderboard", **leaderboard_page.context(publication))
     ranked = [speed for board in publication.boards for speed in board.speeds]
     words = found_by.of_speeds(ranked, *(board.title for board in publication.boards))
     yield "leaderboard/index.md", replace(board, found_by=words)
-    yield from _campaigns(page, publication, library)
+    yield from of_campaigns
     yield from _models(page, publication, library)
     yield from _owners(page, publication)
 

@@ -62,13 +62,7 @@ SAMPLES: list[Row] = [
     {"kind": "phase", "panel": "CPU", "name": "loading", "x": 0.0, "end": 3.0},
 ]
 NAMED: list[Row] = [
-    {**row, "panel": panel}
-    for panel in ("Speed", "Wait")
-    for row in (
-        *LINES,
-        {"kind": "end", "group": "Docker", "label": "Docker, CUDA graphs"}
-        | {"x": 16.0, "value": 40.0, "dy": 0.0},
-    )
+    {**row, "panel": panel} for panel in ("Speed", "Wait") for row in LINES
 ]
 TICKS = {"ticks": (2, 4, 8, 16), "knee": 4.0}
 CHARTS: dict[str, Chart] = {
@@ -80,7 +74,9 @@ CHARTS: dict[str, Chart] = {
     "lines": Chart(
         partial(shapes.lines, across="Users", up="tok/s", groups=GROUPS, **TICKS), LINES
     ),
-    "named": Chart(partial(shapes.lines, across="Users", up="", groups=GROUPS), NAMED),
+    "named": Chart(
+        partial(shapes.lines, across="Users", up="tok/s", groups=GROUPS, **TICKS), NAMED
+    ),
     "points": Chart(partial(shapes.points, across="GB", up="tok/s", log=True), POINTS),
     "grid": Chart(partial(shapes.grid, across="Within", shades=(0.1, 0.4)), CELLS),
     "heat": Chart(
@@ -177,3 +173,38 @@ def test_the_explorer_leaves_what_no_machine_reaches_to_its_table() -> None:
     links = re.findall(r'href="[^"]*?(\w+)/"', drawing(figure.chart))
     assert sorted(links) == ["fast", "slow"]
     assert "roofline" not in explore.figure(rows[:2], a, b, {}).sample
+
+
+def lines_ending(*names: str) -> Chart:
+    """Lines of three points; each ends 5 tok/s below the one before, which at 300 px for 100 tok/s are 15 px."""
+    rows: list[Row] = [
+        {
+            "kind": "mean",
+            "group": name,
+            "line": name,
+            "x": x,
+            "value": x * (100 - 5 * n) / 3,
+        }
+        for n, name in enumerate(names)
+        for x in (1.0, 2.0, 3.0)
+    ]
+    ticks = {"ticks": (1, 2, 3), "groups": names, "legend": "Line"}
+    return Chart(partial(shapes.lines, across="Users", up="tok/s", **ticks), rows)
+
+
+def test_lines_are_named_at_their_ends_where_no_two_names_overlap() -> None:
+    """The first has two lines of text of 14 px and begins at the top; each of the others moves below the one before. A
+    letter's foot is 4 px below its middle."""
+    svg = drawing(lines_ending("Nemotron-3-Nano-Omni-30B-A3B NVFP4", "a", "b", "c"))
+    found = re.findall(r"translate\([\d.]+,([\d.]+)\)[^>]*>(?:<tspan>Nem|[abc]<)", svg)
+    assert list(map(float, found)) == [7 + 4, 28 + 7 + 4, 42 + 7 + 4, 56 + 7 + 4]
+
+
+def test_lines_whose_names_have_no_room_have_a_panel_each() -> None:
+    """On a phone a name of five lines of text has none; two such lines have a legend."""
+    long = [f"Nemotron-3-Nano-Omni-30B-A3B-Reasoning FP{n}" for n in range(3)]
+    assert "facet" in lines_ending(*long).specification(narrow=True)
+    assert "facet" not in lines_ending(*long).specification()
+    two = lines_ending(*long[:2]).specification(narrow=True)
+    assert "facet" not in two
+    assert "Reasoning FP1" in drawing(lines_ending(*long[:2]), narrow=True)

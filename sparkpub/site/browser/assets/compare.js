@@ -19,8 +19,9 @@ export function signed(value, decimals) {
   return value > 0 && parseFloat(text.replaceAll(',', '')) !== 0 ? `+${text}` : text;
 }
 
-/** Offer what there is at each step, keeping the reader's choices as far as they exist; returns the row that is chosen. */
-function narrow(side, rows, wanted) {
+/** Offer what there is at each step, keeping the reader's choices as far as they exist, else those of the first side;
+ * returns the row that is chosen. */
+function narrow(side, rows, wanted, first) {
   let left = rows;
   for (const step of STEPS) {
     const select = side.elements[step];
@@ -29,7 +30,8 @@ function narrow(side, rows, wanted) {
     if (step === 'model' && side.dataset.optional) texts.unshift(NONE);
     const chosen = wanted?.[step] ?? select.value;
     select.replaceChildren(...texts.map((text) => make('option', {value: text, textContent: text})));
-    select.value = texts.includes(chosen) ? chosen : texts[0];
+    const others = step === 'model' ? [] : [first.elements[step].value];
+    select.value = [chosen, ...others, texts[0]].find((text) => texts.includes(text)) ?? '';
     left = left.filter((row) => row[step] === select.value);
   }
   return left[0];
@@ -50,23 +52,28 @@ function cell(name, row, first) {
 
 /** The rows side by side, each with its difference from the first. */
 function table(rows, root) {
+  const loads = new Set(rows.map((row) => row.load)).size;
   const heads = head('Figure', ...rows.map((row) => row.model));
   for (const [index, row] of rows.entries()) {
     const link = make('a', {href: root + row.href, textContent: row.model});
-    heads.rows[0].cells[index + 1].replaceChildren(link, make('small', {textContent: `${row.recipe}; ${row.load}`}));
+    const about = loads > 1 ? `${row.recipe}; ${row.load}` : row.recipe;
+    heads.rows[0].cells[index + 1].replaceChildren(link, make('small', {textContent: about}));
   }
   const line = (name, cells) => make('tr', {}, make('th', {scope: 'row', textContent: name}), ...cells);
   const arrive = rows.some((row) => row.rate !== null);
   const lines = Object.entries(FIGURES)
     .filter(([name]) => rows.some((row) => row[name] !== null) && (!arrive || OF_ARRIVALS.includes(name)))
+    // One user gets all there is.
+    .filter(([name]) => name !== 'each' || rows.some((row) => row.each !== row.total))
     .map(([name, label]) => line(label, rows.map((row) => cell(name, row, rows[0]))));
   lines.push(line('Runs', rows.map((row) => make('td', {textContent: row.runs}))));
   const isOne = new Set(rows.map((row) => row.campaign)).size === 1;
   const alone = rows.filter((row) => row.runs < 2).length;
   const runs = alone === rows.length ? 'One run each' : 'A single run on one side';
-  const verdict = alone ? `${runs}: no verdict.` : isOne ? 'The verdicts of their campaign are below.' : 'Different campaigns: no verdict.';
+  const verdict = alone ? `${runs}: no verdict.` : isOne ? 'Their campaign has the verdicts.' : 'Different campaigns: no verdict.';
+  const other = loads > 1 ? ' The loads differ, and with them the work.' : '';
   const why = arrive ? ' Requests arrive at a rate, which throughput follows: compare how long they wait.' : '';
-  const caption = make('caption', {textContent: `Differences are from the first. ${verdict}${why}`});
+  const caption = make('caption', {textContent: `Differences are from the first. ${verdict}${other}${why}`});
   return make('table', {className: 'sp-table sp-compared'}, caption, heads, make('tbody', {}, ...lines));
 }
 
@@ -82,7 +89,7 @@ export async function start(form) {
   const wanted = [one, asked[1] ?? other, asked[2]];
   sides.at(-1).dataset.optional = 'true';
   const show = (first) => {
-    const chosen = sides.map((side, index) => narrow(side, rows, first ? wanted[index] : null)).filter(Boolean);
+    const chosen = sides.map((side, index) => narrow(side, rows, first ? wanted[index] : null, sides[0])).filter(Boolean);
     place.replaceChildren(table(chosen, form.dataset.spRoot));
     if (!first) remember({of: chosen.map(({id}) => id)});
   };
