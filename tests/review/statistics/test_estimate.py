@@ -132,6 +132,7 @@ def test_the_step_of_rounding_is_read_off_the_decimals() -> None:
         ([1000.0, 0.001, 1e-7], 1e-6),
     ):
         assert resolution_of(values) == pytest.approx(step)
+    assert resolution_of(np.array([[1.5, 2.25], [3, 4]])).tolist() == [0.01, 1.0]
 
 
 @pytest.mark.parametrize("n", [8])
@@ -144,6 +145,20 @@ def test_the_bootstrap_is_students_t_of_resamples(n: int) -> None:
     found = [column[0] for column in bootstrap(values[np.newaxis]).values()]
     expected = values.mean() - low * width, values.mean() - high * width
     assert found == pytest.approx(expected, abs=0.35 * width)
+
+
+def test_many_samples_are_resampled_as_each_alone() -> None:
+    """Resamples of equal values have no t, and equal samples their rounding."""
+    samples = np.array([[1.0, 2.0, 2.0, 5.0], [3.0] * 4, [0.5, 1.5, 1.25, 9.0]])
+    low, high = bootstrap(samples).values()
+    places = np.random.default_rng((42, 4)).integers(0, 4, (2000, 4))
+    for row, sample in enumerate(samples[::2]):
+        drawn = sample[places]
+        drawn = drawn[drawn.std(axis=1) > 0]
+        t = (drawn.mean(axis=1) - sample.mean()) / stats.sem(drawn, axis=1)
+        ends = sample.mean() - np.quantile(t, (0.975, 0.025)) * stats.sem(sample)
+        assert (low[2 * row], high[2 * row]) == pytest.approx(tuple(ends))
+    assert (low[1], high[1]) == (2.5, 3.5)
 
 
 # -- two means -----------------------------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from sparkpub.review.statistics.order import (
     DeclaredOrder,
+    by_unit,
     complete_rounds,
     order_as_run,
     units,
@@ -118,3 +120,12 @@ def test_outside_of_rounds_each_side_has_its_own_servers() -> None:
     assert (one.tolist(), other.tolist()) == ([0, 0, 1], [0, 1, 2])
     torn = timed([0, 1], [1, 2]), timed([2, 3], [1, 2])
     assert [side.max() for side in units(*torn, "interleaved")] == [-1, -1]
+
+
+def test_units_of_many_metrics_are_those_of_each_to_the_last_digit() -> None:
+    """Else what does not vary at all would seem to."""
+    values = np.random.default_rng(1).random((20, 11)).round(2)
+    unit = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4, 4, -1])
+    assert by_unit(values, unit).tolist() == [
+        by_unit(row, unit).tolist() for row in values
+    ]
