@@ -99,8 +99,11 @@ COLUMNS: Columns = {
 def cells(
     runs: pd.DataFrame,
     campaigns: Mapping[str, ReviewedCampaign],
+    *,
+    resampled: bool = True,
 ) -> pd.DataFrame:
-    """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix."""
+    """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix. Unless they are
+    `resampled`, the bootstrap is empty: no check asks for it."""
     rows = in_matrix_order(runs[runs["counts"]], campaigns)
     parts = groups(rows, CELL_METRIC)
     found = about_metrics(rows, parts, campaigns).join(_described(rows, parts))
@@ -117,9 +120,10 @@ def cells(
     ]
     found["machines"] = list(map(tuple, counts))
     found["n_by_machine"] = [tuple(count.values()) for count in counts]
-    values = rows["value"].to_numpy()
-    ends = by_size([values[part] for part in parts], bootstrap)
-    found = found.join(ends[found["is_independent"]])
+    if resampled:
+        values = rows["value"].to_numpy()
+        ends = by_size([values[part] for part in parts], bootstrap)
+        found = found.join(ends[found["is_independent"]])
     return table(COLUMNS, found)
 
 
