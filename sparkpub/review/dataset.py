@@ -6,10 +6,11 @@ its log).
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from typing import overload
 
 from sparkpub.plan import coverage
 from sparkpub.plan import matrix as matrices
@@ -30,13 +31,46 @@ from sparkpub.record.store import (
 )
 
 
+class Later(Sequence[Stored]):
+    """The runs of a campaign of which is kept how many they are, and some examples: their records are read where
+    somebody asks for one. Raises RecordError then, where they are damaged meanwhile."""
+
+    def __init__(self, known: "Kept", read: Callable[[], Sequence[Stored]]) -> None:
+        self._known, self._read = known, cache(read)
+
+    def __len__(self) -> int:
+        return self._known[0]
+
+    def examples(self) -> Sequence[Record] | None:
+        """See `CampaignData.examples`; None where they are lost."""
+        return self._known[1]()
+
+    def __iter__(self) -> Iterator[Stored]:
+        return iter(self._read())
+
+    @overload
+    def __getitem__(self, index: int) -> Stored: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Stored]: ...
+
+    def __getitem__(self, index: int | slice) -> Stored | Sequence[Stored]:
+        return self._read()[index]
+
+
+Kept = tuple[int, Callable[[], Sequence[Record] | None]]
+"""How many runs a campaign has, and what gives its examples."""
+KeptOf = Callable[[Path, owners.Owner], Kept | None]
+"""What is kept of an owner's campaign, by its folder; None where all has to be read."""
+
+
 @dataclass(frozen=True)
 class CampaignData:
     """One campaign as loaded. `runs` are in the order in which they ran."""
 
     info: Campaign
     folder: Path
-    runs: tuple[Stored, ...]
+    runs: Sequence[Stored]
     owner: owners.Owner | None = None
     """Whose it is, where it was gathered; None of one's own."""
 
@@ -58,11 +92,25 @@ class CampaignData:
         return tuple(stored.record for stored in self.runs)
 
     @cached_property
+    def examples(self) -> Sequence[Record]:
+        """The first run of each kind, and the last of all, in order of time. Which cells, machines, metrics and origins
+        there are is the same of them as of all."""
+        kept = self.runs.examples() if isinstance(self.runs, Later) else None
+        if kept is not None:
+            return kept
+        last = {record.run_id: record for record in self.records[-1:]}
+        firsts: dict[object, Record] = {}
+        for record in self.records:
+            firsts.setdefault(_kind(record), record)
+        named = {record.run_id: record for record in firsts.values()}
+        return tuple((named | last).values())
+
+    @cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """Every metric of its runs, by name, in the order met; behind them those that follow from others."""
         found: dict[str, Metric] = {}
         follow: dict[str, Metric] = {}
-        for record in self.records:
+        for record in self.examples:
             for name, value in record.metrics.items():
                 if name not in found:
                     found[name] = metric_of(name, value)
@@ -87,7 +135,7 @@ class CampaignData:
 
         def keys(axis: str) -> tuple[str, ...]:
             declared = getattr(self.matrix, f"{axis}s", ())
-            ran = map(attrgetter(axis), self.records)
+            ran = map(attrgetter(axis), self.examples)
             return tuple(dict.fromkeys([*declared, *ran]))
 
         return keys("model"), keys("environment"), keys("workload")
@@ -97,7 +145,7 @@ class CampaignData:
         """The environment that others are compared with: the matrix's, else `native`, else the first that ran."""
         if self.matrix is not None:
             return self.matrix.baseline_environment
-        names = [record.environment for record in self.records]
+        names = [record.environment for record in self.examples]
         return "native" if "native" in names else next(iter(names), "")
 
     @property
@@ -110,13 +158,13 @@ class CampaignData:
     def imported(self) -> bool:
         """Whether runs of the campaign were measured elsewhere: its matrix was then written afterwards."""
         return self.info.origin is not None or any(
-            record.origin is not None for record in self.records
+            record.origin is not None for record in self.examples
         )
 
     @cached_property
     def published(self) -> bool:
         """Whether others measured all of its runs."""
-        return all(record.plan.order == "as-published" for record in self.records)
+        return all(record.plan.order == "as-published" for record in self.examples)
 
     @cached_property
     def covered(self) -> Mapping[tuple[str, str, str], Coverage]:
@@ -210,15 +258,20 @@ class Dataset:
         return replace(self, campaigns=campaigns, damage=damage)
 
 
-def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:
-    """Every campaign of the data folders.
+def load(
+    data: Path,
+    *more: Path,
+    skip: Callable[[str], None] | None = None,
+    kept_of: KeptOf = lambda _folder, _owner: None,
+) -> Dataset:
+    """Every campaign of the data folders; those of owners of which something is kept have their runs `Later`.
 
     Raises RecordError with all damage, unless `skip` takes each as a line.
     """
     campaigns: dict[str, CampaignData] = {}
     found: list[tuple[Path, str]] = []
     for folder in chain(*map(campaign_folders, (data, *more))):
-        loaded, damage = _campaign(folder)
+        loaded, damage = _campaign(folder, kept_of)
         found += [(folder, line) for line in damage]
         if loaded is None:
             continue
@@ -256,35 +309,53 @@ def state_of(folders: Iterable[Path]) -> FilesState:
     return found
 
 
-def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
+def _campaign(folder: Path, kept_of: KeptOf) -> tuple[CampaignData | None, list[str]]:
     """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
-    runs: list[Stored] = []
     damage: list[str] = []
-    for path in record_paths(folder):
-        try:
-            runs.append(read_record(path))
-        except RecordError as error:
-            damage += error.lines()
-    runs.sort(key=in_order_of_time)
     try:
         owner, info = owners.of(folder.parent), read_campaign(folder)
-        if owner is not None:
-            # What its owner acknowledges binds nobody here.
-            info = owners.as_owned(info, owner).model_copy(update={"acknowledged": ()})
-            runs = [
-                replace(
-                    run, record=owners.as_owned(run.record, owner), is_gathered=True
-                )
-                for run in runs
-            ]
+    except RecordError as error:
+        return None, [*_runs(folder, None)[1], *error.lines()]
+    if owner is not None:
+        # What its owner acknowledges binds nobody here.
+        info = owners.as_owned(info, owner).model_copy(update={"acknowledged": ()})
+        known = kept_of(folder, owner)
+        if known is not None:
+            later = Later(known, lambda: _runs(folder, owner)[0])
+            return CampaignData(info, folder, later, owner), []
+    runs, damage = _runs(folder, owner)
+    try:
         campaign = CampaignData(info, folder, tuple(runs), owner)
         _ = campaign.matrix
-    except (RecordError, MatrixError) as error:
+    except MatrixError as error:
         return None, damage + error.lines()
     for run in sorted(campaign.quarantined.keys() - {stored.run_id for stored in runs}):
         text = f"quarantined: {run} is no run of this campaign, {folder}/campaign.json; correct the run id"
         damage.append(text)
     return campaign, damage
+
+
+def _kind(record: Record) -> object:
+    """What may differ between two runs of a cell, but for their figures."""
+    about = record.machine.id, record.plan.order, record.origin, record.status
+    return record.cell, about, tuple(record.metrics)
+
+
+def _runs(folder: Path, owner: owners.Owner | None) -> tuple[list[Stored], list[str]]:
+    """The runs of a campaign's folder in order of time, and each damaged record as one line."""
+    runs: list[Stored] = []
+    damage: list[str] = []
+    for path in record_paths(folder):
+        try:
+            run = read_record(path)
+        except RecordError as error:
+            damage += error.lines()
+            continue
+        if owner is not None:
+            owned = owners.as_owned(run.record, owner)
+            run = replace(run, record=owned, is_gathered=True)
+        runs.append(run)
+    return sorted(runs, key=in_order_of_time), damage
 
 
 def in_order_of_time(stored: Stored) -> tuple[str, int, str]:
@@ -297,6 +368,8 @@ def _twice(campaigns: Mapping[str, CampaignData]) -> Iterator[tuple[Path, str]]:
     """Run ids that stand twice, each with the campaign's folder."""
     seen: dict[str, Path] = {}
     for campaign in campaigns.values():
+        if isinstance(campaign.runs, Later):
+            continue  # its runs bear its owner's name, and were read when it was kept
         for run in campaign.runs:
             other = seen.setdefault(run.run_id, run.path)
             if other is not run.path:

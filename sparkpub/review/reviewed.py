@@ -6,7 +6,7 @@ Tables, checks and claims take their runs and values from here, so that all of t
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -30,10 +30,12 @@ class ReviewedCampaign:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    known: dict[str, pd.DataFrame] = field(default_factory=dict)
-    """Its tables of `runs`, `cells` and `comparisons` that were made already, of the runs that count."""
+    kept: Callable[[str], Any] = lambda _: None
+    """Its tables of `runs`, `cells` and `comparisons` that were made already, of the runs that count, and its `traces`;
+    None for what has to be made."""
     made_from: str = ""
     """Digest of its files, its commit and this program; empty where nobody asked for it."""
+    _made: dict[str, Any] = field(default_factory=dict)
 
     # -- what counts -----------------------------------------------------------------------------------------
 
@@ -109,15 +111,18 @@ class ReviewedCampaign:
     @cached_property
     def table(self) -> pd.DataFrame:
         """Its table of runs, from which every figure is taken: see `tables.runs`."""
-        if "runs" not in self.known:
-            self.known["runs"] = table_of_runs(self.campaign, self.excluded)
-        return self.known["runs"]
+        kept: pd.DataFrame | None = self.kept("runs")
+        return table_of_runs(self.campaign, self.excluded) if kept is None else kept
 
     def made(self, name: str, make: Callable[..., pd.DataFrame]) -> pd.DataFrame:
         """Another of its tables, which `make` makes of that of runs where it is first asked for."""
-        if name not in self.known:
-            self.known[name] = make(self.table, {self.campaign.name: self})
-        return self.known[name]
+        if name not in self._made:
+            kept = self.kept(name)
+            if kept is None:
+                kept = make(self.table, {self.campaign.name: self})
+            self._made[name] = kept
+        made: pd.DataFrame = self._made[name]
+        return made
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from sparkpub.record.errors import ClaimError, SiteError
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.dataset import Dataset
+from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.site import kept, manual, proofreading
 from sparkpub.site.browser import runtime
@@ -125,6 +125,16 @@ def _generated(
         return whole
 
     return finish
+
+
+def loaded(
+    folders: Sequence[Path],
+    options: SiteOptions,
+    skip: Callable[[str], None] | None = None,
+) -> Dataset:
+    """The data folders of a site: of owners that it has met, only what is kept is read until somebody asks for more."""
+    kept_of = partial(kept.kept_of, Cache(options.cache / WORK))
+    return load(*folders, skip=skip, kept_of=kept_of)
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:

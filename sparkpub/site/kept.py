@@ -4,23 +4,26 @@ is worked out again.
 """
 
 import io
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import pandas as pd
-from pydantic import TypeAdapter
-from pydantic_core import from_json, to_json
+from pydantic import TypeAdapter, ValidationError
 
 from sparkpub.record import package
-from sparkpub.record.owner import ARENA_FILE
+from sparkpub.record.owner import ARENA_FILE, Owner
+from sparkpub.record.record import Record
 from sparkpub.record.store import everything, file_sha256
 from sparkpub.review.checks import Finding
-from sparkpub.review.checks.reviewing import Judged, judged
+from sparkpub.review.checks.copies import RunTrace
+from sparkpub.review.checks.reviewing import Judged, judged, traces
 from sparkpub.review.committed import head
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import CampaignData, Dataset, Kept
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from sparkpub.review.tables.column import Columns, table
@@ -33,6 +36,8 @@ from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.stamp import program
 from sparkpub.site.workers import Workers
 
+Said = tuple[int, dict[str, str], Sequence[Finding]]
+"""How many runs a campaign has, which of them are out and why, and what was found in it."""
 AHEAD_FROM = 300
 """Runs to be judged from which other processes take part: fewer do not pay for their start."""
 
@@ -59,54 +64,77 @@ def judging(
             result()
 
     def judge(dataset: Dataset, name: str) -> Judged:
-        if not named[name]:  # nothing would tell two campaigns apart
+        made_from, campaign = named[name], dataset.campaigns[name]
+        if not made_from:  # nothing would tell two campaigns apart
             return judged(dataset, name)
-        try:
-            return _kept(dataset.campaigns[name], named[name], cache)
-        except (ValueError, TypeError):
-            return _made(dataset, name, named[name], cache)
+        said = _said(cache, made_from)
+        _, out, findings = said or _keep(dataset, name, made_from, cache)
+        kept = partial(_kept, cache, made_from, campaign.folder)
+        return ReviewedCampaign(campaign, out, kept, made_from), findings
 
     return judge
 
 
+def kept_of(cache: Cache, folder: Path, owner: Owner) -> Kept | None:
+    """What is kept of an owner's campaign; None where it has to be judged."""
+    made_from = _made_from_owner(folder, owner)
+    said = _said(cache, made_from)
+    if said is None:
+        return None
+    return said[0], partial(_kept, cache, made_from, folder, "examples")
+
+
 def _made_from(campaign: CampaignData) -> str:
     """A digest of what decides what is found in a campaign; empty where no file of it is there."""
+    if campaign.owner is not None:
+        return _made_from_owner(campaign.folder, campaign.owner)
     files = [
         (entry.name, file_sha256(Path(entry.path)))
         for entry in everything(campaign.folder)
         if entry.is_file(follow_symlinks=False)
     ]
-    if not files:
-        return ""
-    # Git ignores what was gathered: a commit of the hub says nothing of it.
-    owner = campaign.owner
-    commit = head(campaign.folder) if owner is None else owner.model_dump()
-    return key(program(), commit, files)
+    return key(program(), head(campaign.folder), files) if files else ""
 
 
-def _kept(campaign: CampaignData, made_from: str, cache: Cache) -> Judged:
-    """Raises ValueError or TypeError for what is not there or damaged."""
-    parts = {name: cache.get(key(made_from, name)) or b"" for name in ("said", *TABLES)}
-    out, findings = from_json(parts["said"])
-    known = {name: _read(parts[name], about) for name, about in TABLES.items()}
-    found = [Finding(**finding) for finding in findings]
-    return ReviewedCampaign(campaign, out, known, made_from), found
+def _made_from_owner(folder: Path, owner: Owner) -> str:
+    """The same of an owner's: `gather` verified what it placed there, and its commit names it."""
+    return key(program(), owner.model_dump(), folder.name)
 
 
-def _keep(dataset: Dataset, name: str, made_from: str, cache: Cache) -> None:
-    _made(dataset, name, made_from, cache)
+def _said(cache: Cache, made_from: str) -> Said | None:
+    """What was said of a campaign; None where it has to be judged."""
+    with suppress(ValidationError):
+        return _SAID.validate_json(cache.get(key(made_from, "said")) or b"")
+    return None
 
 
-def _made(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Judged:
+def _kept(cache: Cache, made_from: str, folder: Path, name: str) -> Any:
+    """A table, the traces, or the examples; None for what is not there, or damaged."""
+    part = cache.get(key(made_from, name)) or b""
+    with suppress(ValueError, TypeError, zlib.error):
+        if name in TABLES:
+            return _read(part, TABLES[name])
+        if name == "examples":
+            return _RECORDS.validate_json(zlib.decompress(part))
+        found = _TRACES.validate_json(part)
+        return [one._replace(path=folder / one.path.name) for one in found]
+    return None
+
+
+def _keep(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Said:
+    """Judge a campaign, and keep what is said of it, what follows and what it was judged by."""
     reviewed, findings = judged(dataset, name)
-    reviewed = replace(reviewed, made_from=made_from)
     results = Results(ReviewedDataset(dataset, {name: reviewed}))
     for about in TABLES:
         rows = getattr(results, about).to_parquet(index=False)
         cache.put(key(made_from, about), rows)
-    said = reviewed.out, [finding.document() for finding in findings]
-    cache.put(key(made_from, "said"), to_json(said))
-    return replace(reviewed, made_from=made_from), findings
+    cache.put(key(made_from, "traces"), _TRACES.dump_json([*traces(reviewed)]))
+    campaign = dataset.campaigns[name]
+    examples = _RECORDS.dump_json([*campaign.examples], exclude_defaults=True)
+    cache.put(key(made_from, "examples"), zlib.compress(examples, 1))
+    said = len(campaign.runs), {**reviewed.out}, findings
+    cache.put(key(made_from, "said"), _SAID.dump_json(said))
+    return said
 
 
 def decided_by(publication: Publication) -> str:
@@ -179,6 +207,9 @@ def unpacked(content: bytes) -> dict[str, File]:
 
 
 _PAGE = TypeAdapter(Page)
+_SAID = TypeAdapter(Said)
+_TRACES = TypeAdapter(list[RunTrace])
+_RECORDS = TypeAdapter(list[Record])
 
 
 def _read(content: bytes, columns: Columns) -> pd.DataFrame:

@@ -181,8 +181,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _build(self, config: MkDocsConfig) -> tuple[Site, Sequence[str]]:
         """The docs tree, and what in a preview would stop a build."""
         # These load pandas, which a build does not need where nothing changed.
-        from sparkpub.review.dataset import load  # noqa: PLC0415
-        from sparkpub.site.build import build, refuse  # noqa: PLC0415
+        from sparkpub.site.build import build, loaded, refuse  # noqa: PLC0415
 
         folders, options = self.data(config), self.options(config)
         # Nearly everything lasts: looking for garbage among it would take a tenth of the time.
@@ -190,7 +189,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         try:
             if self._preview is not None:
                 return self._preview.site(folders, options)
-            dataset = load(*folders)
+            dataset = loaded(folders, options)
             refused = partial(refuse, dataset, options)
             try:
                 return build(dataset, options, meanwhile=refused), ()

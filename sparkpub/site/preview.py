@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sparkpub.record.errors import SparkpubError
-from sparkpub.review.dataset import Dataset, FilesState, load, state_of
-from sparkpub.site.build import build, refuse
+from sparkpub.review.dataset import Dataset, FilesState, state_of
+from sparkpub.site.build import build, loaded, refuse
 from sparkpub.site.content import Site, SiteOptions
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
@@ -24,7 +24,7 @@ class Preview:
     ) -> tuple[Site, Sequence[str]]:
         """The docs tree, and what would stop a build, a line each. Raises SparkpubError for what leaves nothing to
         show."""
-        dataset = self._load(folders)
+        dataset = self._load(folders, options)
         problems: Sequence[str] = ()
         try:
             refuse(dataset, options)
@@ -32,12 +32,12 @@ class Preview:
             problems = error.lines()
         return build(dataset, options), problems
 
-    def _load(self, folders: Sequence[Path]) -> Dataset:
+    def _load(self, folders: Sequence[Path], options: SiteOptions) -> Dataset:
         """The data without what is damaged or half written, or as they last were whole."""
         state = state_of(folders)
         if self._loaded is not None and self._loaded[0] == state:
             return self._loaded[1]
-        dataset = load(*folders, skip=lambda line: log.info("left out: %s", line))
+        dataset = loaded(folders, options, lambda line: log.info("left out: %s", line))
         if dataset.damage and self._whole is not None:
             log.info("the last whole data stay until that is fixed")
             return self._whole

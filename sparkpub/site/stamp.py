@@ -20,7 +20,7 @@ from mkdocs.utils.yaml import yaml_load
 from pydantic_core import to_json
 
 from sparkpub.record import package, repository
-from sparkpub.record.owner import ARENA_FILE
+from sparkpub.record.owner import ARENA_FILE, OWNER_FILE
 from sparkpub.record.store import everything, file_sha256, write_atomic
 from sparkpub.site import sources
 from sparkpub.site.cache import digest_of, key
@@ -77,7 +77,10 @@ def read_files(
 ) -> Iterator[tuple[str, Path]]:
     """Every file that a build reads besides the packages' own, with a name that does not depend on where it lies."""
     for number, folder in enumerate(folders):
-        for path in (Path(entry.path) for entry in everything(folder)):
+        commit = folder / OWNER_FILE  # which names all that was gathered with it
+        is_gathered = commit.is_file()
+        every = (Path(entry.path) for entry in everything(folder))
+        for path in [commit] if is_gathered else every:
             yield f"data {number} {path.relative_to(folder)}", path
     for path, uri in sources.files(options.sources):
         yield f"page {uri}", path

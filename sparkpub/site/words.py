@@ -69,7 +69,7 @@ class Words:
         """What stands in pages for each figure that one of them named, to the name."""
         self._results = publication.results
         self._dataset = publication.dataset
-        self._campaigns = campaign_page.in_order(publication)
+        self._publication = publication
         self._review = publication.review
         self._verdicts = {verdict.claim.id: verdict for verdict in publication.verdicts}
         self._facts = publication.facts
@@ -417,7 +417,9 @@ class Words:
 
     def hardware(self) -> str:
         """Each machine that has runs, as their records describe it."""
-        return hardware.machines(self._campaigns, self._address)
+        return hardware.machines(
+            campaign_page.in_order(self._publication), self._address
+        )
 
     def catalogued(self, kind: CatalogueFile) -> str:
         """What the catalogue knows of the "models" or the "machines" that have runs."""

@@ -1,19 +1,14 @@
-"""Files as objects: JSON, JSON lines, CSV, Parquet, YAML, and the tables and commands in a text. Nothing here knows a
-tool."""
+"""Files as objects: JSON, JSON lines, CSV, YAML, and the tables and commands in a text. Nothing here knows a tool."""
 
 import csv
 import io
 import itertools
-import json
 import re
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,11 +19,9 @@ from sparkpub.record.record import Moment
 from sparkpub.tools import reading
 
 JSON, CSV = (".json", ".jsonl"), (".csv", ".tsv")
-TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt")
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt")
 TEXTS = (".log", ".stdout", ".out", ".txt", ".md")
 """What a program printed, as people keep it: the one that says most first."""
-_MOST_CELLS = 10_000_000
-"""Of a Parquet file: a kilobyte can unpack to gigabytes."""
 LONGEST_WORD = 500
 """Characters of an argument that are kept."""
 _RULE = re.compile(r"\s*-{2,}(?:\s+-{2,})+\s*")
@@ -214,37 +207,7 @@ def of_table(file: ResultFile) -> list[dict[str, Any]]:
         return of_columns(file.text)
     if file.suffix in CSV:
         return csv_table(file.text).rows
-    if file.suffix == ".parquet":
-        return _of_parquet(file.content)
     return of_json(file.content)
-
-
-def _of_parquet(content: bytes) -> list[dict[str, Any]]:
-    """In a process of its own: Arrow ends the whole interpreter over some damaged files."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
-        try:
-            return apart.submit(_unpacked, content).result()
-        except ImportError:
-            remedy = "pip install 'sparkpub[site]', or write the table as CSV"
-            raise FileError(f"reading Parquet needs pyarrow; {remedy}") from None
-        except BrokenProcessPool:
-            raise FileError("not Parquet: its reader ended over it") from None
-
-
-def _unpacked(content: bytes) -> list[dict[str, Any]]:
-    """The rows of a Parquet file as JSON has them. Raises FileError where it is none, or is too large."""
-    import pyarrow as pa  # noqa: PLC0415 - a machine that only measures has no Arrow
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        if file.metadata.num_rows * file.metadata.num_columns > _MOST_CELLS:
-            raise FileError(f"more than {_MOST_CELLS:,} cells; split the table")
-        rows = file.read(use_threads=False).to_pylist()
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as problem:
-        said = " ".join(str(problem).split())
-        raise FileError(f"not Parquet that can be read: {said}") from None
-    return of_json(json.dumps(rows, default=str).encode())
 
 
 def of_yaml(file: ResultFile) -> Any:

@@ -6,6 +6,7 @@ import pytest
 
 from sparkpub.record import owner
 from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import RecordError
 from sparkpub.record.owner import OWNER_FILE, Owner
 from sparkpub.record.record import Machine
 from sparkpub.review.checks import review
@@ -14,7 +15,7 @@ from sparkpub.review.dataset import CampaignData, Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import rows
 from sparkpub.site import kept
-from sparkpub.site.build import build, publish, refuse
+from sparkpub.site.build import build, loaded, publish, refuse
 from sparkpub.site.cache import WORK
 from sparkpub.site.content import Page, SiteOptions
 from sparkpub.site.disk import contents
@@ -154,15 +155,47 @@ def test_what_is_found_in_a_campaign_is_kept_until_a_file_of_it_changes(
     for entry in (options.cache / WORK).glob("*/*"):
         if entry.read_bytes().startswith(b"PAR1"):
             entry.write_bytes(b"PAR1")
-    assert published() == ["c", "some.c"]
-    log = next((gathered / "c").glob("*.log"))
-    log.write_text(log.read_text() + "\n")
+    assert published() == []
+    come(gathered, "b" * 40)
     assert published() == ["some.c"]
     campaign = data / "c" / "campaign.json"
     campaign.write_text(campaign.read_text() + "\n")
     assert published() == ["c"]
     monkeypatch.setattr(kept, "head", lambda _: "another commit of the hub")
     assert published() == ["c"]
+
+
+def come(gathered: Path, commit: str) -> None:
+    """The owner's folder as gathered at another commit."""
+    owner = THEIRS.model_copy(update={"commit": commit})
+    (gathered / OWNER_FILE).write_text(owner.model_dump_json())
+
+
+def test_of_an_owner_who_has_not_changed_no_record_is_opened(
+    data: Path, gathered: Path, options: SiteOptions
+) -> None:
+    """Nor any evidence; what of the kept is lost is read from them again, or said in one line where they are damaged
+    meanwhile."""
+
+    def built() -> dict[str, bytes]:
+        found = loaded([data, gathered], options)
+        refuse(found, options)
+        return dict(contents(build(found, options)))
+
+    first = built()
+    runs = {path: path.read_bytes() for path in (gathered / "c").glob("*_iter*")}
+    assert len(runs) > 8
+    for path in runs:
+        path.write_text("what nobody opens")
+    assert built() == first
+    for entry in (options.cache / WORK).glob("*/*"):
+        if b"some.c" in entry.read_bytes():
+            entry.unlink()
+    with pytest.raises(RecordError, match="not JSON"):
+        built()
+    for path, content in runs.items():
+        path.write_bytes(content)
+    assert built() == first
 
 
 def test_the_page_of_a_gathered_campaign_is_made_once_for_what_it_shows(
@@ -196,6 +229,7 @@ def test_the_page_of_a_gathered_campaign_is_made_once_for_what_it_shows(
     assert made == ["c"]
     log = next((gathered / "c").glob("*.log"))
     log.write_text(log.read_text() + "\n")
+    come(gathered, "b" * 40)
     assert built() != first  # a check finds that the log is another one
     assert sorted(made) == ["c", "some.c"]
     for run in (data / "c").glob("*_iter*.json"):

@@ -167,7 +167,7 @@ class Drafts:
         file, notes = beside.file, beside.noted
         log_of_call = b"" if "log" in own else beside.log_of_call
         is_own = file.content in (*own.values(), beside.log, log_of_call)
-        if not is_own and file.suffix != ".parquet":  # which is no text to redact
+        if not is_own:
             yield "original", file.content, file.suffix
         if telemetry:
             yield "original", beside.telemetry, ".csv"

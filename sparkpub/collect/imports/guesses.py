@@ -28,6 +28,7 @@ _MOST_PLACES = 12
 _FEW_MS = 20
 """Below so many milliseconds no first token comes: a time without a unit is taken for seconds."""
 _PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9%/]+|(?=/s)|/")
+_PROMPT, _OUTPUT = "prompt_throughput_tok_s", "output_throughput_tok_s"
 _Cells = dict[str, list[Any]]
 """What stands in each column, by its dotted path."""
 
@@ -49,6 +50,8 @@ class Proposal:
     """Of `run`, `load` and `metrics` the columns by name."""
     units: Mapping[str, str]
     """Of times and sizes, where they are others than ours."""
+    when: Mapping[str, str]
+    """Of rates that one column holds in turns, what another column says of each: `metric=pp*`."""
     left: Sequence[str]
     number: int
     """How many rows the file has."""
@@ -116,6 +119,9 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], path: str) -> Proposal:
     if len(rows) > 1:  # what stands around several rows is a figure of none of them
         own = [column for column in figures if column.startswith(begin)]
     metrics = _metrics(own, begin)
+    when = {} if _PROMPT in metrics else _turns(rows)
+    if _OUTPUT in metrics and when:
+        metrics[_PROMPT] = metrics[_OUTPUT]
     left = [column for column in cells if any(map(_is_plain, cells[column]))]
     left = _without(left, metrics)
     load = _of_keys(path, cells)
@@ -131,6 +137,7 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], path: str) -> Proposal:
         path,
         {"run": run | _options(cells, begin), "load": load, "metrics": metrics},
         {name: unit for name, unit in units.items() if unit is not None},
+        {name: said for name, said in when.items() if name in metrics},
         _without(left, {**load, **run}),
         len(rows),
     )
@@ -149,6 +156,19 @@ def _metrics(columns: Sequence[str], begin: str) -> dict[str, str]:
         if name is not None:
             found.setdefault(name, column)
     return found
+
+
+def _turns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Of rows that are of the prompt and of the answer by turns, how a column says which they are."""
+    for column in rows[0] if rows else ():
+        words = {str(row.get(column)) for row in rows}
+        for prompt, output in _guesses()["turns"].items():
+            begins = {word.startswith(prompt) for word in words}
+            if len(begins) == 2 and all(
+                word.startswith((prompt, output)) for word in words
+            ):
+                return {_PROMPT: f"{column}={prompt}*", _OUTPUT: f"{column}={output}*"}
+    return {}
 
 
 def _of_keys(path: str, cells: _Cells) -> dict[str, str]:

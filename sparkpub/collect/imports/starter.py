@@ -51,7 +51,10 @@ class Kind:
         pattern = _parted(self.sources)
         is_nameless = "model" not in self.proposal.sections["run"]
         if pattern is None and is_nameless and len(self.sources) > 1:
-            return f"{{model}}{Path(self.sources[0]).suffix}"
+            first, *others = map(Path, self.sources)
+            # Files of one name are told apart by their folders.
+            is_alone = all(first.name == other.name for other in others)
+            return "{model}" + (f"/{first.name}" if is_alone else first.suffix)
         return pattern
 
     def lines(self) -> Iterator[str]:
@@ -70,23 +73,30 @@ class Kind:
             yield f"rows: {_quoted(found.rows)}"
         if "model" not in run:
             yield "same: {model: ...}"
-        yield from _section("run", run, {})
-        yield from _section("load", found.sections["load"], {})
-        yield from _section("metrics", found.sections["metrics"], found.units)
+        yield from _section("run", run)
+        yield from _section("load", found.sections["load"])
+        metrics = found.sections["metrics"]
+        yield from _section("metrics", metrics, found.units, found.when)
         if found.left:
             yield f"# not used: {_in_line(', '.join(found.left[:_MOST_LEFT]))}"
 
 
 def _section(
-    title: str, columns: Mapping[str, str], units: Mapping[str, str]
+    title: str,
+    columns: Mapping[str, str],
+    units: Mapping[str, str] = {},
+    when: Mapping[str, str] = {},
 ) -> Iterator[str]:
     if columns:
         yield f"{title}:"
     for name, column in columns.items():
-        said = _quoted(column)
+        said = [_quoted(column)]
         if name in units:
-            said = f"{{at: {said}, unit: {units[name]}}}"
-        yield f"  {name}: {said}"
+            said.append(f"unit: {units[name]}")
+        if name in when:
+            said.append(f"when: [{_quoted(when[name])}]")
+        whole = f"{{at: {', '.join(said)}}}" if said[1:] else said[0]
+        yield f"  {name}: {whole}"
 
 
 def kinds(folder: Folder, unread: Collection[str]) -> list[Kind]:

@@ -218,7 +218,9 @@ _OBEYED = frozenset({".gitmodules", ".gitattributes", "head"})
 
 def foreign_files(dataset: Dataset) -> Iterator[Finding]:
     """One finding for each kind of foreign file in each campaign, and for each kind of those that are in none."""
-    folders = {campaign.folder.parent for campaign in dataset.campaigns.values()}
+    # In an owner's folder `gather` puts nothing but what belongs there.
+    own = (each for each in dataset.campaigns.values() if each.owner is None)
+    folders = {campaign.folder.parent for campaign in own}
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for data in sorted(filter(Path.is_dir, folders | {dataset.folder})):
         for name, kind in _foreign(dataset, data):

@@ -13,7 +13,7 @@ from typing import Any
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import covers, idle_acknowledgements
-from sparkpub.review.checks.copies import dependent
+from sparkpub.review.checks.copies import RunTrace, dependent, trace
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.happened import damaged, foreign_files
 from sparkpub.review.checks.registry import CHECKS
@@ -110,6 +110,12 @@ def judged(dataset: Dataset, name: str) -> Judged:
     return view.reviewed, [*found, *chain(*asked)]
 
 
+def traces(reviewed: ReviewedCampaign) -> Sequence[RunTrace]:
+    """Those of its runs that happened."""
+    kept: Sequence[RunTrace] | None = reviewed.kept("traces")
+    return [*map(trace, chain(*reviewed.ran.values()))] if kept is None else kept
+
+
 def review(
     dataset: Dataset, judge: Callable[[Dataset, str], Judged] = judged
 ) -> Review:
@@ -122,8 +128,7 @@ def review(
     for name in dataset.campaigns:
         campaigns[name], found = judge(dataset, name)
         findings += found
-    ran = [reviewed.ran.values() for reviewed in campaigns.values()]
-    findings += dependent(list(chain(*chain(*ran))))
+    findings += dependent([*chain(*map(traces, campaigns.values()))])
     for data in dataset.campaigns.values():
         own = [finding for finding in findings if finding.campaign == data.name]
         findings += idle_acknowledgements(data, own)

@@ -53,7 +53,7 @@ class View:
     # -- runs ----------------------------------------------------------------------------------------------------
 
     @property
-    def runs(self) -> tuple[Stored, ...]:
+    def runs(self) -> Sequence[Stored]:
         """Every recorded run, failed ones too, in order of time."""
         return self.campaign.runs
 

@@ -3,13 +3,10 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from sparkpub.collect.imports import import_results
@@ -247,24 +244,6 @@ PLAIN = (
 )
 
 
-def packed(table: pa.Table) -> bytes:
-    file = pa.BufferOutputStream()
-    pq.write_table(table, file, compression="zstd")
-    content: bytes = file.getvalue().to_pybytes()
-    return content
-
-
-def typed() -> bytes:
-    """The same with types of Arrow's own."""
-    columns: dict[str, Any] = {
-        "model": ["a"],
-        "environment": ["native"],
-        "started": [datetime(2026, 3, 1, tzinfo=UTC)],
-        "tok": pa.array([5.0], type=pa.float32()),
-    }
-    return packed(pa.table(columns))
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -282,13 +261,10 @@ def typed() -> bytes:
             "t.jsonl",
             '{"model": "a", "environment": "native", "started": "2026-03-01", "tok": 5.0}\n\n',
         ),
-        ("t.parquet", typed()),
     ],
-    ids=range(6),
+    ids=range(5),
 )
-def test_the_same_table_in_any_form(
-    name: str, content: str | bytes, tmp_path: Path
-) -> None:
+def test_the_same_table_in_any_form(name: str, content: str, tmp_path: Path) -> None:
     outcome = imported(tmp_path, content, PLAIN, name=name)
     assert outcome.refused == []
     (run,) = records(tmp_path)
@@ -324,18 +300,11 @@ def test_a_row_with_more_cells_is_refused_by_its_line_and_uneven_ends_are_said_o
         ("t.csv", 'a,b\n"1,2\n', "not CSV, or cut short: unexpected end of data"),
         ("t.json", '[{"a": 1, "a": 2}]', "key 'a' stands twice"),
         ("t.json", '[{"a": 1}', "not JSON, or cut short"),
-        ("t.parquet", b"PAR1 no", "not Parquet that can be read: "),
-        # One value in so many rows: the file holds it once, and memory would hold each.
-        (
-            "t.parquet",
-            packed(pa.table({"a": pa.array(["a"]).take(pa.array([0] * 10_000_001))})),
-            "more than 10,000,000 cells; split the table",
-        ),
     ],
-    ids=range(6),
+    ids=range(4),
 )
 def test_a_file_that_is_no_table_is_one_line(
-    name: str, content: str | bytes, reason: str, tmp_path: Path
+    name: str, content: str, reason: str, tmp_path: Path
 ) -> None:
     assert refusal(tmp_path, content, PLAIN, name=name).startswith(f"{name}: {reason}")
 
@@ -582,6 +551,38 @@ def test_a_preview_says_what_the_names_of_columns_mean(
     file.write_text(json.dumps({"model": "m", "tok/s": 5, **columns}))
     outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
     assert lines <= set(outcome.lines())
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "told"),
+    [
+        ("metric", ("pp512", "tg128"), ("pp*", "tg*")),
+        ("phase", ("prefill", "decode"), ("prefill*", "decode*")),
+        # A column of other words says nothing of the rates.
+        ("metric", ("pp512", "other"), None),
+        ("prompt", ("prompt-1", "prompt-2"), None),
+    ],
+)
+def test_a_preview_parts_rates_of_the_prompt_from_those_of_the_answer(
+    column: str, cells: Sequence[str], told: Sequence[str] | None, tmp_path: Path
+) -> None:
+    """With the mapping that it prints each rate comes in as what it is."""
+    file = tmp_path / "runs.csv"
+    rows = [f"m{i},{cell},{100 * i}" for i, cell in enumerate(cells, 1)]
+    file.write_text("\n".join([f"model,{column},tps", *rows]))
+    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
+    lines = outcome.lines()
+    rates = ("prompt_throughput_tok_s", "output_throughput_tok_s")
+    if told is None:
+        assert '  output_throughput_tok_s: "tps"' in lines
+        return
+    for rate, words in zip(rates, told, strict=True):
+        assert f'  {rate}: {{at: "tps", when: ["{column}={words}"]}}' in lines
+    imported(tmp_path, file.read_text(), "\n".join(lines), environment="native")
+    assert [values(each) for each in records(tmp_path)] == [
+        {rates[0]: 100.0},
+        {rates[1]: 200.0},
+    ]
 
 
 def test_a_preview_is_a_mapping_where_a_known_tools_results_lie_beside(

@@ -11,7 +11,7 @@ import pytest
 from sparkpub.record.record import Evidence, Gpu, Machine, Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import Finding, review
-from sparkpub.review.checks.copies import dependent
+from sparkpub.review.checks.copies import dependent, trace
 from sparkpub.review.dataset import load
 from tests.review.checks.in_memory import a_run
 from tests.review.test_changes import a_folder
@@ -43,7 +43,7 @@ def test_no_two_runs_share_a_file_or_all_their_figures(
     fields: dict[str, Any], shared: str | None
 ) -> None:
     runs = [a_run(**fields, iteration=number) for number in (1, 2)]
-    found = list(dependent(runs))
+    found = list(dependent([*map(trace, runs)]))
     assert [finding.check for finding in found] == ["copied-evidence"] * bool(shared)
     assert all(f"shares {shared}" in finding.message for finding in found)
     assert all(len(finding.runs) == 2 for finding in found)
@@ -71,7 +71,7 @@ OTHER = Machine(id="m1", gpus=(Gpu(name="G", id="h"),))
 def test_runs_on_one_gpu_do_not_overlap(
     first: Stored, second: Stored, words: str | None
 ) -> None:
-    found = list(dependent([first, second]))
+    found = list(dependent([trace(first), trace(second)]))
     assert [finding.check for finding in found] == ["time-consistency"] * bool(words)
     assert all((words or "") in finding.message for finding in found)
 
