@@ -1,10 +1,10 @@
 """What readers call what the data name by keys: models, environments and loads.
 
     names = Names(dataset)
-    names.model("h200", "dense7b")           DeepSeek-R1-Distill-Qwen-7B
-    names.short_model("h200", "dense7b")     7B
-    names.environment("h200", "container")   Docker
-    names.workload("h200-vllm", "serve-c8")  8 users, 512 in, 128 out
+    names.campaign("h200").models["dense7b"]              DeepSeek-R1-Distill-Qwen-7B
+    names.called("h200", "model", "dense7b")              7B
+    names.called("h200", "environment", "container")      Docker
+    names.called("h200-vllm", "workload", "serve-c8")     8 users, 512 in, 128 out
 
 A key is short, and means something to whoever wrote the matrix. A name is made of what the records say; a `label:` in
 the matrix goes before it. Within a campaign different keys have different names.
@@ -148,17 +148,9 @@ class Names:
         """The names of a campaign."""
         return self._campaigns[name]
 
-    def model(self, campaign: str, key: str) -> str:
-        """`Qwen3.6-27B`; with the format of its weights where the campaign has several."""
-        return self.campaign(campaign).models.get(key, key)
-
-    def short_model(self, campaign: str, key: str) -> str:
-        """`27B`, for legends; the whole name where two models of the campaign have one size."""
-        return self.campaign(campaign).short_models.get(key, key)
-
-    def environment(self, campaign: str, key: str) -> str:
-        """`Docker`, `native`; with what is special about it where the campaign has several of a kind."""
-        return self.campaign(campaign).environments.get(key, key)
+    def called(self, campaign: str, axis: str, key: str) -> str:
+        """A model, environment or workload as rows and legends name it."""
+        return self.campaign(campaign).by_axis[axis].get(key, key)
 
     def build(self, campaign: str, model: str, environment: str) -> str:
         """A model as it was served: `gemma-4-26B-A4B-it BF16`, and `Muse-Glimmer-30B, Docker (bf16-spec)` where the
@@ -173,17 +165,8 @@ class Names:
 
     def cell(self, campaign: str, cell: Cell) -> Cell:
         """A cell in words, as rows and legends name it: `7B`, `Docker`, `8 users, 512 in, 128 out`."""
-        model, environment, workload = cell
-        known = self.campaign(campaign)
-        return (
-            known.short_models.get(model, model),
-            known.environments.get(environment, environment),
-            known.workloads.get(workload, workload),
-        )
-
-    def workload(self, campaign: str, key: str) -> str:
-        """`8 users, 512 in, 128 out`; with its key where the campaign has several of this load."""
-        return self.campaign(campaign).workloads.get(key, key)
+        model, environment, workload = map(self.called, [campaign] * 3, _AXES, cell)
+        return model, environment, workload
 
     def in_words(self, campaign: str, text: str) -> str:
         """A text about a campaign with names in place of the keys that it holds: `deepseek/native` reads
@@ -215,13 +198,14 @@ class CampaignNames:
 
     @cached_property
     def short_models(self) -> Mapping[str, str]:
-        """Key of a model to its size."""
+        """Key of a model to its size, `27B`; to its whole name where two models of the campaign have one size."""
         sizes = {key: short_name(name) for key, name in self.models.items()}
         return sizes if len(set(sizes.values())) == len(sizes) else self.models
 
     @cached_property
     def environments(self) -> Mapping[str, str]:
-        """Key of an environment to its name."""
+        """Key of an environment to its name, `Docker`, `native`; with what is special about it where the campaign has
+        several of a kind."""
         return self._told_apart(
             "environment",
             lambda record: (

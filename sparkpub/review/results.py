@@ -4,7 +4,7 @@ results = load(Path("data/comprehensive"))
 results.runs, results.cells, results.comparisons
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -70,32 +70,34 @@ class Results:
     @cached_property
     def campaigns(self) -> Mapping[str, ReviewedCampaign]:
         """The campaigns that are asked for, with their runs by cell."""
-        known = self.reviewed.campaigns
-        if self.campaign is not None:
-            return {self.campaign: known[self.campaign]}
-        return {name: known[name] for name in known if name != self.against}
+        named = self.reviewed.campaigns if self.campaign is None else [self.campaign]
+        return self._including(name for name in named if name != self.against)
+
+    def _including(self, names: Iterable[str]) -> dict[str, ReviewedCampaign]:
+        """Campaigns with the runs that count, or with all."""
+        known = {name: self.reviewed.campaigns[name] for name in names}
+        if self.include == "counted":
+            return known
+        return {name: each.whole for name, each in known.items()}
 
     @cached_property
     def excluded(self) -> Mapping[str, str]:
         """Runs left out of these tables, with the reason."""
-        asked = {} if self.include == "all" else self._with_earlier
-        return {
-            run: why for each in asked.values() for run, why in each.excluded.items()
-        }
+        asked = self._with_earlier.values()
+        return {run: why for each in asked for run, why in each.excluded.items()}
 
     @cached_property
     def _with_earlier(self) -> Mapping[str, ReviewedCampaign]:
         """The campaigns that are asked for, and behind them the one that they are held against."""
-        if self.against is None:
-            return self.campaigns
-        return {**self.campaigns, self.against: self.reviewed.campaigns[self.against]}
+        return {**self.campaigns, **self._including(filter(None, [self.against]))}
 
     # -- the three tables ------------------------------------------------------------------------------------
 
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row per run and metric, excluded runs with the reason."""
-        return runs.of_all([each.table for each in self.campaigns.values()])
+        known = self.reviewed.campaigns
+        return runs.of_all([known[name].table for name in self.campaigns])
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -116,13 +118,7 @@ class Results:
         self, name: str, make: Callable[..., pd.DataFrame], columns: Columns
     ) -> pd.DataFrame:
         """A table of one campaign after the other."""
-        if self.include == "counted":
-            found = [each.made(name, make) for each in self.campaigns.values()]
-        else:
-            found = [
-                make(each.table, {campaign: each}, self.include)
-                for campaign, each in self.campaigns.items()
-            ]
+        found = [each.made(name, make) for each in self.campaigns.values()]
         return table(columns, pd.concat(found, ignore_index=True) if found else [])
 
     # -- what follows from them ------------------------------------------------------------------------------
@@ -139,7 +135,7 @@ class Results:
             return table(over.REPEATS, [])
         both = self._with_earlier
         measured = runs.of_all([each.table for each in both.values()])
-        return over.repeats(measured, both, self.against, self.include)
+        return over.repeats(measured, both, self.against)
 
     @cached_property
     def replications(self) -> pd.DataFrame:
@@ -185,11 +181,11 @@ class Results:
     @cached_property
     def _sessions(self) -> pd.DataFrame:
         """The comparisons as single machines measured them."""
-        alone = {}
-        for name, reviewed in self._with_earlier.items():
-            machines = comparisons.machines_of(reviewed, self.include)
-            if len(machines) == 1:
-                alone[name] = machines[0]
+        alone = {
+            name: reviewed.machines[0]
+            for name, reviewed in self._with_earlier.items()
+            if len(reviewed.machines) == 1
+        }
         compared = [self.comparisons]
         if self.against is not None:
             earlier = Results(self.reviewed, self.include, self.against)

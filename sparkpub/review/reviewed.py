@@ -35,6 +35,8 @@ class ReviewedCampaign:
     None for what has to be made."""
     made_from: str = ""
     """Digest of its files, its commit and this program; empty where nobody asked for it."""
+    is_whole: bool = False
+    """Whether further records of an iteration count, too."""
     _made: dict[str, Any] = field(default_factory=dict)
 
     # -- what counts -----------------------------------------------------------------------------------------
@@ -62,7 +64,7 @@ class ReviewedCampaign:
         (`repeat_of`) are declared and count.
         """
         doubles: dict[str, str] = {}
-        for runs in self.ran.values():
+        for runs in () if self.is_whole else self.ran.values():
             first: dict[tuple[str, int], str] = {}
             for stored in runs:
                 record = stored.record
@@ -86,6 +88,11 @@ class ReviewedCampaign:
     def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """The runs that enter the figures, by cell."""
         return _without(self.ran, self.doubles)
+
+    @cached_property
+    def whole(self) -> "ReviewedCampaign":
+        """The same with every recorded run in the figures."""
+        return ReviewedCampaign(self.campaign, is_whole=True)
 
     @property
     def replicated(self) -> bool:

@@ -163,7 +163,7 @@ def _which(names: Names, mine: ComparedRows, pair: ComparedRows) -> str:
     several."""
     one_workload = len({row.workload for row in pair}) == 1
     noun = "model" if one_workload else "configuration"
-    models = [names.short_model(row.campaign, row.model) for row in mine]
+    models = [names.called(row.campaign, "model", row.model) for row in mine]
     if len(mine) == len(pair) > 2:
         which = f"all {len(mine)} {noun}s"
     elif len(mine) > (MOST_NAMES if one_workload else 1):
@@ -171,7 +171,7 @@ def _which(names: Names, mine: ComparedRows, pair: ComparedRows) -> str:
     elif one_workload:
         which = listed(models)
     else:
-        load = names.workload(mine[0].campaign, mine[0].workload)
+        load = names.called(mine[0].campaign, "workload", mine[0].workload)
         which = f"{models[0]} ({load})"
     return which + _on(row.machines for row in mine if row.analysis == "machines")
 
@@ -179,7 +179,8 @@ def _which(names: Names, mine: ComparedRows, pair: ComparedRows) -> str:
 def _sides(names: Names, row: TableRow) -> list[str]:
     """What readers call the candidate and the baseline."""
     return [
-        names.environment(row.campaign, key) for key in (row.candidate, row.baseline)
+        names.called(row.campaign, "environment", key)
+        for key in (row.candidate, row.baseline)
     ]
 
 

@@ -94,7 +94,7 @@ class StudiedCampaign:
         here = {environment for _, environment, _ in self.cells_here}
         keys = [key for key in self.data.axes[1] if key in here]
         keys.sort(key=lambda key: key != self.data.baseline)
-        return [self.names.environment(self.data.name, key) for key in keys]
+        return [self.names.called(self.data.name, "environment", key) for key in keys]
 
     @property
     def records(self) -> list[Record]:
@@ -104,7 +104,7 @@ class StudiedCampaign:
     @property
     def baseline(self) -> str:
         """What readers call the environment that others are compared with."""
-        return self.names.environment(self.data.name, self.data.baseline or "")
+        return self.names.called(self.data.name, "environment", self.data.baseline)
 
     @property
     def headlines(self) -> Sequence[Metric]:

@@ -10,20 +10,12 @@ import pytest
 from sparkpub.collect import gates
 from sparkpub.collect.gates import Gatekeeper, floor_gib
 from sparkpub.collect.interruption import Interruption
-from sparkpub.collect.machine import controls, inventory, nvml
+from sparkpub.collect.machine import controls, inventory
 from sparkpub.collect.machine.nvml import Gpus
 from sparkpub.plan.matrix import Gates
 from sparkpub.record.record import Gate
 from tests.collect.collecting import OPEN_GATES
 from tests.collect.fake_nvml import FakeNvml, NVMLError
-
-
-@pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
-    fake = FakeNvml()
-    monkeypatch.setattr(nvml, "library", lambda: fake)
-    monkeypatch.setattr(gates, "PACE", 0.02)
-    return fake
 
 
 def tried(

@@ -17,13 +17,6 @@ from sparkpub.record.telemetry import COLUMNS, parse
 from tests.collect.fake_nvml import FakeNvml
 
 
-@pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
-    fake = FakeNvml()
-    monkeypatch.setattr(nvml, "library", lambda: fake)
-    return fake
-
-
 def test_a_sample_has_every_sensor_in_its_unit(driver: FakeNvml) -> None:
     driver.utilization, driver.throttle = 97, 0x4
     row = Sampler().row(0.0)
@@ -123,15 +116,6 @@ def test_throttling_is_noted_once_at_its_first_time(watching: Watch) -> None:
         ("throttle", 2.0, "software power cap"),
         ("throttle", 2.0, "hardware thermal slowdown"),
     ]
-
-
-def test_memory_left_behind_is_noted(watching: Watch) -> None:
-    table = "elapsed_seconds,gpu_memory_used_gib,mem_shmem_gib\n-1,1,1\n5,2.5,1.1\n"
-    watching.left_behind(parse(table))
-    watching.close()
-    (event,) = watching.events
-    assert event.kind == "leak"
-    assert "1.50 GiB of device memory" in event.text
 
 
 @pytest.mark.parametrize(

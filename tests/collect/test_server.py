@@ -17,7 +17,7 @@ from sparkpub.collect import gates, overview, server
 from sparkpub.collect.books import Outcome
 from sparkpub.collect.gates import Gatekeeper
 from sparkpub.collect.interruption import Interruption
-from sparkpub.collect.machine import nvml, processes
+from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.nvml import Gpus
 from sparkpub.collect.machine.processes import marked
 from sparkpub.collect.machine.tree import ProcessTree
@@ -305,13 +305,6 @@ def test_ctrl_c_while_the_server_starts_leaves_no_record(
     assert not (tmp_path / "small" / server.FOLDER).exists()
 
 
-@pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
-    fake = FakeNvml()
-    monkeypatch.setattr(nvml, "library", lambda: fake)
-    return fake
-
-
 def test_the_servers_processes_are_no_strangers(driver: FakeNvml) -> None:
     """This process stands for the server; its parent is somebody else; one id is of another process namespace."""
     driver.pids = [os.getpid(), os.getppid(), 2**22 + 1]
@@ -350,7 +343,6 @@ def test_the_groups_of_server_and_client_are_charged_together(
 def test_gates_do_not_wait_for_the_server_to_go(
     driver: FakeNvml, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gates, "PACE", 0.02)
     driver.memory = SimpleNamespace(total=100, used=92, free=8)
     wanted = Gates.model_validate(
         OPEN_GATES

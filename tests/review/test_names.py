@@ -41,9 +41,9 @@ def test_formats_of_one_campaign_are_told_apart() -> None:
         *runs_of("a", [1.0], model_id="x/A-7B", observed={"dtype": "bfloat16"}),
         *runs_of("b", [1.0], model_id="x/A-7B-FP8", observed={"quantization": "fp8"}),
     )
-    assert names.model("c", "a") == "A-7B BF16"
-    assert names.model("c", "b") == "A-7B FP8"
-    assert names.short_model("c", "b") == "A-7B FP8"
+    assert names.campaign("c").models["a"] == "A-7B BF16"
+    assert names.campaign("c").models["b"] == "A-7B FP8"
+    assert names.called("c", "model", "b") == "A-7B FP8"
 
 
 def test_environments_are_called_by_what_they_are() -> None:
@@ -54,11 +54,11 @@ def test_environments_are_called_by_what_they_are() -> None:
         for place in places
     ]
     names = names_of(a_record(), *runs)
-    assert names.environment("c", "native") == "native"
-    told = [names.environment("c", place) for place in places]
+    assert names.called("c", "environment", "native") == "native"
+    told = [names.called("c", "environment", place) for place in places]
     assert told == ["Docker", "Docker (v23)", "Docker (graphs)"]
     assert [parts_of(name) for name in told[:2]] == [["Docker"], ["Docker", "v23"]]
-    name = names.model("c", "m")
+    name = names.campaign("c").models["m"]
     assert names.build("c", "m", places[1]) == f"{name}, Docker (v23)"
     assert names_of(runs[0]).build("c", "m", places[0]) == name
 
@@ -71,8 +71,8 @@ def test_an_environment_of_which_no_type_is_known_is_called_by_its_key() -> None
             for place in ("native", "rocm-7")
         )
     )
-    assert names.environment("c", "rocm-7") == "rocm-7"
-    assert names.environment("c", "native") == "native"
+    assert names.called("c", "environment", "rocm-7") == "rocm-7"
+    assert names.called("c", "environment", "native") == "native"
 
 
 def test_a_label_in_the_matrix_goes_before_every_other_name() -> None:

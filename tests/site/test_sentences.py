@@ -17,10 +17,8 @@ class Keys:
 
     dataset = SimpleNamespace(campaigns={"p": SimpleNamespace(published=True)})
 
-    def model(self, _campaign: str, key: str) -> str:
+    def called(self, _campaign: str, _axis: str, key: str) -> str:
         return key
-
-    short_model = environment = workload = model
 
     def cell(self, _campaign: str, cell: tuple[str, ...]) -> tuple[str, ...]:
         return cell

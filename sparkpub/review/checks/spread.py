@@ -7,8 +7,7 @@ trend, else variation.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, permutations
 from operator import itemgetter
 from statistics import fmean, stdev
@@ -44,6 +43,7 @@ from sparkpub.review.statistics.series import (
     first_run_p,
     grubbs,
 )
+from sparkpub.review.sweeps import LOAD, lines
 from sparkpub.review.tables.column import rows
 from sparkpub.review.tables.comparisons import comparisons
 
@@ -474,22 +474,23 @@ def repetitions(view: View) -> Iterator[Finding]:
 def users_scaling(view: View) -> Iterator[Finding]:
     """Cells that differ in the number of users alone, and in which these get more than as many times one user, whatever
     both figures spread: a server that works for several does not do more for each of them."""
-    sweeps: dict[Hashable, dict[int, tuple[Any, float]]] = defaultdict(dict)
-    for (cell, name), row in view.cells.items():
-        record = view.counted[cell][0].record
-        load, spread = load_of(record), record.spreads.get(THROUGHPUT)
-        if name == THROUGHPUT and load.at_once is not None:
-            off = row.sd  # between runs, else between the repetitions of the one
-            if off is None:
-                off = spread.deviation if spread else 0.0
-            others = replace(load, at_once=None, in_flight=None, named="")
-            sweeps[cell[0], cell[1], others].setdefault(load.at_once, (row, off))
+
+    def off(row: Any) -> float:
+        """How far a figure spreads: between runs, else between the repetitions of the one."""
+        spread = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
+        inside = spread.deviation if spread else 0.0
+        return float(inside if row.sd is None else row.sd)
+
     found = []
-    for by_users in sweeps.values():
-        one, off_one = by_users.pop(1, (None, 0.0))
-        for users, (row, off) in by_users.items() if one else ():
-            if row.mean - off > users * (1 + USERS_SHARE) * (one.mean + off_one):
-                found.append((row.mean / one.mean / users, users, row, one))
+    for line in lines(view.campaign):
+        rows_of = {n: view.cells.get((cell, THROUGHPUT)) for n, cell in line.points}
+        one: Any = rows_of.pop(1, None)
+        if line.axis is not LOAD or one is None:
+            continue
+        for users, row in rows_of.items():
+            most = users * (1 + USERS_SHARE) * (one.mean + off(one))
+            if row is not None and row.mean - off(row) > most:
+                found.append((row.mean / one.mean / users, int(users), row, one))
     if found:
         _, users, row, one = max(found, key=itemgetter(0))
         text = (

@@ -114,7 +114,7 @@ class View:
     def cells(self) -> Mapping[CellMetric, TableRow]:
         """The rows of the table of cells, of the results."""
         campaigns = {self.campaign.name: self.reviewed}
-        table = cells.cells(self.results_table, campaigns, resampled=False)
+        table = cells.cells(self.results_table, campaigns)
         return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property

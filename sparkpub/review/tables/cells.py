@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from sparkpub.record.metrics import Metric
-from sparkpub.review.reviewed import Include, ReviewedCampaign
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.bootstrap import bootstrap
 from sparkpub.review.statistics.estimate import (
     Estimate,
@@ -99,13 +99,9 @@ COLUMNS: Columns = {
 def cells(
     runs: pd.DataFrame,
     campaigns: Mapping[str, ReviewedCampaign],
-    include: Include = "counted",
-    *,
-    resampled: bool = True,
 ) -> pd.DataFrame:
-    """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix. Unless they are
-    `resampled`, the bootstrap is empty: it takes a third of the time."""
-    rows = in_matrix_order(rows_with_values(runs, include), campaigns)
+    """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix."""
+    rows = in_matrix_order(runs[runs["counts"]], campaigns)
     parts = groups(rows, CELL_METRIC)
     found = about_metrics(rows, parts, campaigns).join(_described(rows, parts))
     found = found.join(_trends(rows, parts, found))
@@ -121,10 +117,9 @@ def cells(
     ]
     found["machines"] = list(map(tuple, counts))
     found["n_by_machine"] = [tuple(count.values()) for count in counts]
-    if resampled:
-        values = rows["value"].to_numpy()
-        ends = by_size([values[part] for part in parts], bootstrap)
-        found = found.join(ends[found["is_independent"]])
+    values = rows["value"].to_numpy()
+    ends = by_size([values[part] for part in parts], bootstrap)
+    found = found.join(ends[found["is_independent"]])
     return table(COLUMNS, found)
 
 
@@ -139,11 +134,6 @@ def summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     first = rows.iloc[[part[0] for part in parts]][list(by)]
     found = first.reset_index(drop=True).join(_described(rows, parts))
     return found.drop(columns="is_independent")
-
-
-def rows_with_values(runs: pd.DataFrame, include: Include) -> pd.DataFrame:
-    """The rows of a table of runs that have a value, of those that count or of all."""
-    return runs[runs["value"].notna() if include == "all" else runs["counts"]]
 
 
 def in_matrix_order(

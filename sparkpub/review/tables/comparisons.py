@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.reviewed import Include, ReviewedCampaign, machine_of
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import (
     ALPHA,
     DETECTABLE_PERCENT,
@@ -59,7 +59,6 @@ from sparkpub.review.tables.cells import (
     CELL_METRIC,
     about_metrics,
     in_matrix_order,
-    rows_with_values,
 )
 from sparkpub.review.tables.column import (
     Columns,
@@ -184,14 +183,13 @@ Compared = tuple[TableRow, list[TableRow]]
 def comparisons(
     runs: pd.DataFrame,
     campaigns: Mapping[str, ReviewedCampaign],
-    include: Include = "counted",
 ) -> pd.DataFrame:
     """Every comparison of the campaigns of a table of runs, cells in the order of the matrix. Behind them stand, of
     campaigns that ran on several machines, the comparisons within each machine."""
     data = {name: reviewed.campaign for name, reviewed in campaigns.items()}
     baselines = {name: campaign.baseline for name, campaign in data.items()}
     about, sides = pairs_of(
-        rows_with_values(runs, include),
+        runs[runs["counts"]],
         campaigns,
         lambda cells: cells["environment"] == cells["campaign"].map(baselines),
         same=["campaign", "model", "workload", "metric"],
@@ -206,10 +204,8 @@ def comparisons(
         margin_declared=[data[name].margin_declared for name in names],
     )
     found = _over_and_within_machines(sides, about)
-    machines = {
-        name: machines_of(reviewed, include) for name, reviewed in campaigns.items()
-    }
-    several = found["campaign"].map(machines).map(len) > 1
+    machines = {name: len(reviewed.machines) for name, reviewed in campaigns.items()}
+    several = found["campaign"].map(machines) > 1
     found = found[found["machine"].isna() | several]
     return table(COLUMNS, judged(found, ["campaign", "machine", "family"]))
 
@@ -242,13 +238,6 @@ def pairs_of(
     return pairs, found
 
 
-def machines_of(reviewed: ReviewedCampaign, include: Include) -> tuple[str, ...]:
-    """The machines of the runs that are asked for, the first one used first."""
-    if include == "all":
-        return tuple(dict.fromkeys(map(machine_of, reviewed.campaign.records)))
-    return reviewed.machines
-
-
 def compare(
     baseline: pd.DataFrame,
     candidate: pd.DataFrame,
@@ -266,11 +255,7 @@ def compare(
         "equivalence_margin_percent": margin_percent or campaign.margin_percent,
         "margin_declared": campaign.margin_declared,
     }
-    one, other = (
-        taken(timed(side), np.arange(len(side))[np.newaxis])
-        for side in (baseline, candidate)
-    )
-    pair = np.array([0]), one, other
+    pair = np.array([0]), timed(baseline), timed(candidate)
     found = judged(_over_and_within_machines([pair], pd.DataFrame([about])), ())
     overall, *within = rows(found)
     return overall, within

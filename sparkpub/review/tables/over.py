@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from sparkpub.review.reviewed import Include, ReviewedCampaign
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
     Estimate,
@@ -19,7 +19,6 @@ from sparkpub.review.statistics.estimate import (
     spread,
 )
 from sparkpub.review.tables import reasons
-from sparkpub.review.tables.cells import rows_with_values
 from sparkpub.review.tables.column import (
     Columns,
     TableRow,
@@ -117,11 +116,10 @@ def repeats(
     runs: pd.DataFrame,
     campaigns: Mapping[str, ReviewedCampaign],
     against: str,
-    include: Include = "counted",
 ) -> pd.DataFrame:
     """Each cell of a table of runs against the same cell of an earlier campaign, whose runs are there, too."""
     pairs, sides = pairs_of(
-        rows_with_values(runs, include),
+        runs[runs["counts"]],
         campaigns,
         lambda cells: cells["campaign"] == against,
         same=["model", "environment", "workload", "metric"],

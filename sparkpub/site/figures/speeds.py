@@ -299,7 +299,7 @@ def versions_of_model(
     parts = []
     for line in lines:
         first = line.first
-        place = names.environment(first.campaign, first.cell[1])
+        place = names.called(first.campaign, "environment", first.cell[1])
         load = load_name(first.load).split(", ")
         parts.append((first.weights, *load, place, first.machine))
     rows = []

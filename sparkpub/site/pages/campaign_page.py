@@ -395,7 +395,8 @@ def shared_by_loads(whole: StudiedCampaign) -> list[str]:
     """What all loads have in common, which their names need not say: `512 in`, `128 out`."""
     workloads = dict.fromkeys(workload for _, _, workload in whole.cells_here)
     loads = [
-        whole.names.workload(whole.data.name, key).split(", ") for key in workloads
+        whole.names.called(whole.data.name, "workload", key).split(", ")
+        for key in workloads
     ]
     if len(loads) < 2:
         return []

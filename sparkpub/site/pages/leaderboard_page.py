@@ -177,7 +177,9 @@ def caption(publication: Publication, board: Board) -> str:
         what += ", by all users together"
     places = sorted(
         {
-            parts_of(publication.names.environment(speed.campaign, speed.cell[1]))[0]
+            parts_of(
+                publication.names.called(speed.campaign, "environment", speed.cell[1])
+            )[0]
             for speed in board.speeds
         }
     )

@@ -149,7 +149,7 @@ def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
     parts: dict[Setup, list[str]] = {}
     for setup, (speed, *_) in model.setups.items():
         place, *special = parts_of(
-            publication.names.environment(speed.campaign, speed.cell[1])
+            publication.names.called(speed.campaign, "environment", speed.cell[1])
         )
         more = ", ".join(word for word in special if word.upper() != speed.weights)
         parts[setup] = [speed.weights, speed.engine, place, speed.machine, more]

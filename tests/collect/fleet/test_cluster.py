@@ -121,22 +121,6 @@ def test_a_campaign_is_spread_over_three_machines(nodes: Nodes, tmp_path: Path) 
     assert spread(matrix, nodes, tmp_path).measured == 0
 
 
-@pytest.mark.slow
-def test_a_node_at_low_priority_gets_no_run(nodes: Nodes, tmp_path: Path) -> None:
-    nodes.add("nice", RAY_worker_niceness="15")
-    said: list[str] = []
-    try:
-        choice = Choice(tmp_path, commit=False)
-        outcome = collect(
-            campaign("echo rate 5; sleep 3"), choice, nodes.address, said.append
-        )
-    finally:
-        nodes.kill("nice")
-    assert outcome.measured == 6
-    (line,) = [line for line in said if "RAY_worker_niceness" in line]
-    assert "steps nicer than its node" in line
-
-
 def test_a_node_that_is_killed_loses_no_run(nodes: Nodes, tmp_path: Path) -> None:
     """Every machine measures every run, and each is there once, whole, whatever dies in between."""
     models = {name: {"id": f"x/{name}"} for name in ("a", "b")}

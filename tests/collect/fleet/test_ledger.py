@@ -114,16 +114,6 @@ def test_a_machine_that_comes_back_before_it_was_missed_has_no_lease(
     assert leased(ledger, ONE) == first
 
 
-def test_a_replicated_campaign_is_measured_by_each_machine(tmp_path: Path) -> None:
-    ledger = a_ledger(tmp_path, [], machines="replicate")
-    for machine in (ONE, TWO):
-        for _ in range(4):
-            leased(ledger, machine)
-            ledger.keep(machine, *a_delivery(ledger, machine, tmp_path))
-        assert ledger.next(machine) is None
-    assert len(known_records(folder(tmp_path))) == 8
-
-
 def test_a_second_delivery_is_refused_and_said(tmp_path: Path) -> None:
     """The answer to the first was lost with the network: the machine delivers again."""
     said: list[str] = []

@@ -151,15 +151,9 @@ def test_a_command_of_the_user_s_is_run_in_the_same_driver(folder: Path) -> None
     assert answer.observed.engine == "vLLM"
 
 
-def test_a_server_or_a_client_that_is_missing_is_said(
-    folder: Path, unused_port: int
+def test_a_client_that_is_missing_is_said(
+    folder: Path,
 ) -> None:
-    silent = VllmBenchOptions(**LOAD | {"url": f"http://127.0.0.1:{unused_port}"})
-    code, log, outputs = run(vllm_bench.command(a_case(), silent), folder)
-    assert code == 1
-    assert f"no server answers at http://127.0.0.1:{unused_port}" in log.decode()
-    answer = vllm_bench.parse(log, outputs, silent)
-    assert answer.problems == ("no report from vllm bench",)
     with serving(Served(SERVED)) as server:
         absent = LOAD | {"url": server.url, "executable": "absent"}
         command = vllm_bench.command(a_case(), VllmBenchOptions(**absent))
