@@ -81,7 +81,7 @@ def proposal(file: ResultFile) -> Proposal | None:
     for path in ["", *islice(places, _MOST_PLACES)]:
         steps = path.split(".") if path else []
         rows = [row for item in items for row, _ in forms.spread_out(item, steps)]
-        proposals.append(_of_rows(rows, path))
+        proposals.append(_of_rows(rows, path, _words(file.stem)))
     return max(proposals, key=lambda found: found.says)
 
 
@@ -107,8 +107,8 @@ def _rows_in(document: Any, path: str, depth: int) -> Iterator[str]:
                 yield from _rows_in(value, inner, depth + 1)
 
 
-def _of_rows(rows: Sequence[Mapping[str, Any]], path: str) -> Proposal:
-    """What the names of the columns say, of those that hold anything of use."""
+def _of_rows(rows: Sequence[Mapping[str, Any]], path: str, named: str) -> Proposal:
+    """What the names of the columns say, of those that hold anything of use, in a file that is `named` so."""
     cells: _Cells = defaultdict(list)
     for row in rows[:_MOST_ROWS]:
         for column, cell in _flat(row, ""):
@@ -120,6 +120,8 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], path: str) -> Proposal:
         own = [column for column in figures if column.startswith(begin)]
     metrics = _metrics(own, begin)
     when = {} if _PROMPT in metrics else _turns(rows)
+    if _PROMPT not in metrics and _is_of_prompts(named, metrics.get(_OUTPUT, "")):
+        metrics[_PROMPT] = metrics.pop(_OUTPUT)
     if _OUTPUT in metrics and when:
         metrics[_PROMPT] = metrics[_OUTPUT]
     left = [column for column in cells if any(map(_is_plain, cells[column]))]
@@ -156,6 +158,13 @@ def _metrics(columns: Sequence[str], begin: str) -> dict[str, str]:
         if name is not None:
             found.setdefault(name, column)
     return found
+
+
+def _is_of_prompts(named: str, column: str) -> bool:
+    """Whether a rate that does not say what it is of is in a file that is named after the work on prompts."""
+    of_file, of_column = _guesses()["of_prompts"], _guesses()["of_answers"]
+    is_named = re.search(of_file, named) and not re.search(of_column, named)
+    return bool(column and is_named) and not re.search(of_column, _words(column))
 
 
 def _turns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -19,7 +19,7 @@ Layers name no data of their own: in a chart of panels each of them would draw a
 import json
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
-from math import ceil, floor, log10
+from operator import itemgetter
 from textwrap import wrap
 from typing import Any
 
@@ -59,10 +59,8 @@ IN_WORDS = {
 """Verdict to what the legend calls it, as sentences do."""
 OPEN = ("undecided", "confounded", "not shown")
 """Verdicts whose signs are hollow: nothing is shown."""
-LINE_PIXELS, MOST_LETTERS, FEW_LETTERS, MOST_LINES_OF_NAME = 14, 24, 12, 3
-"""The height of a line of text; most letters of one in the name of a line at its end, wide and on a phone; and most
-lines of a name."""
-TICKS = theme.CONFIG["axis"]["tickCount"]
+LETTERS, LINE_PIXELS, MOST_LINES = (24, 12), 14, 3
+"""Of the name of a line at its end: letters of a line of text, wide and on a phone; its height; and most such lines."""
 MOST_IN_LEGEND = 2
 """Of lines without room for their names at their ends more have a panel each."""
 WIDE_RANGE = 4
@@ -196,20 +194,21 @@ def lines(
     from_zero = bool(ticks) or is_ordered
     panels = _panels_of(rows)
     height = LINES_HEIGHT if panels else HEIGHT
-    letters = FEW_LETTERS if narrow else MOST_LETTERS
-    ends = _ends(rows, height, letters) if from_zero and len(groups) > 1 else {}
+    ends = _ends(rows, height, narrow) if from_zero and len(groups) > 1 else {}
     is_apart = not (ends or panels) and from_zero and len(groups) > MOST_IN_LEGEND
     legend = "" if ends or is_apart else legend
     x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
     if ticks:
         x = _ticked(x, ticks)
-    y = alt.Y("value:Q", title=None if is_apart else up, scale=_spread(zero=from_zero))
+    scale = alt.Scale(zero=True, nice=False) if ends else _spread(zero=from_zero)
+    y = alt.Y("value:Q", title=None if is_apart else up, scale=scale)
     base = layer().encode(x=x, y=y)
     # Of other groups than its points have, so that no dashes run through their signs in the legend.
     dashes = [*_looks(groups, theme.DASHES), [1, 0]]
+    colour = _look(alt.Color, groups, SERIES, legend)
     joined = _of("mean", base).mark_line()
     joined = joined.encode(
-        color=_look(alt.Color, groups, SERIES, legend),
+        color=colour,
         strokeDash=_look(alt.StrokeDash, [*groups, ""], dashes),
         detail=alt.Detail("line:N"),
     )
@@ -219,92 +218,68 @@ def lines(
     if knee is not None:
         layers += _knee(knee)
     if ends:
-        layers += _named(base, groups, ends)
+        layers += _named(base.encode(color=colour), ends)
     total = NARROW if narrow else WIDE
     if is_apart:
         columns = 1 if narrow else 2
-        view = _layered(layers, LOW)
-        view["width"] = (total - AXIS) // columns - GAP
+        view = {**_layered(layers, LOW), "width": (total - AXIS) // columns - GAP}
         apart = _faceted(view, groups, narrow, [], by="group")
         return {**apart, "columns": columns, "title": {"text": up, "anchor": "start"}}
     if not panels:
         return one(layers, narrow, HEIGHT)
     longest = max(
-        (len(line) for text, _, _ in ends.values() for line in text), default=0
+        (len(line) for end in ends.values() for line in end["text"]), default=0
     )
-    right = round(longest * LETTER)
-    view = {**_layered(layers, LINES_HEIGHT), "width": total - AXIS - right}
+    view = _layered(layers, LINES_HEIGHT)
+    view["width"] = total - AXIS - round(longest * (LETTER + narrow))
     return _faceted(view, panels, narrow, ["y"])
 
 
-LineEnd = tuple[Sequence[str], float, float]
-"""The name of a line in lines of text, its last `x`, and how far the name has to move down, in pixels."""
-
-
-def _ends(rows: Rows, height: int, letters: int) -> dict[str, LineEnd]:
-    """Panel and group of each line to its end; names are moved so that no two overlap. Empty where they have no room:
-    more lines of text than the height has, or, of lines that end apart, names of several."""
-    found: dict[str, LineEnd] = {}
+def _ends(rows: Rows, height: int, narrow: bool) -> dict[str, Spec]:
+    """Panel and group of each line to its last `x`, its name as lines of `text`, and how far `down` that stands from
+    the point, so that no two overlap. Empty where names have no room: more lines of text than the height or a name may
+    have, or, of lines that end apart, names of several."""
+    found: dict[str, Spec] = {}
     for panel in _panels_of(rows) or [""]:
         mine = [row for row in rows if row.get("panel", "") == panel]
         means = sorted(
-            (row for row in mine if row["kind"] == "mean"), key=lambda row: row["x"]
+            (row for row in mine if row["kind"] == "mean"), key=itemgetter("x")
         )
         last = {row["group"]: row for row in means}
-        texts = {group: wrap(group, letters) for group in last}
-        sizes = [len(text) for text in texts.values()]
-        most = 1 if len({row["x"] for row in last.values()}) > 1 else MOST_LINES_OF_NAME
-        if sum(sizes) * LINE_PIXELS > height or max(sizes) > most:
-            return {}
-        highest, below = _top(max(row["value"] for row in mine) or 1), 0.0
-        down = {}
-        for group in sorted(last, key=lambda group: -last[group]["value"]):
-            size = len(texts[group]) * LINE_PIXELS
-            at = height * (1 - last[group]["value"] / highest)
+        highest, below = max(row["value"] for row in mine) or 1, 0.0
+        for group, row in sorted(last.items(), key=lambda end: -end[1]["value"]):
+            text = wrap(group, LETTERS[narrow])
+            end_apart = len({end["x"] for end in last.values()}) > 1
+            if len(text) > (1 if end_apart else MOST_LINES):
+                return {}
+            size = len(text) * LINE_PIXELS
+            at = height * (1 - row["value"] / highest)
             below = max(at - size / 2, below) + size
             # A number stands above the point.
-            below_number = LINE_PIXELS / 2 if "label" in last[group] else 0
-            down[group] = below - size / 2 - at + below_number
-        # Below the plot there is no room.
-        up = max(below - height, 0)
-        for group, end in last.items():
-            place = texts[group], end["x"], round(down[group] - up, 1)
-            found[f"{panel}/{group}"] = place
+            down = below - size / 2 - at + ("label" in row) * LINE_PIXELS / 2
+            end = {"x": row["x"], "text": text, "down": down, "size": size}
+            found[f"{panel}/{group}"] = end
+        if below > height + LINE_PIXELS:
+            return {}
     return found
 
 
-def _top(highest: float) -> float:
-    """Where an axis from zero ends: at the next of about six round steps."""
-    size = 10 ** floor(log10(highest / TICKS))
-    limits = {1: 2**0.5, 2: 10**0.5, 5: 50**0.5, 10: 10}
-    step = next(
-        size * each for each, most in limits.items() if highest <= most * size * TICKS
-    )
-    return float(step * ceil(highest / step))
-
-
-def _named(
-    base: "alt.Chart", groups: Sequence[str], ends: Mapping[str, LineEnd]
-) -> list["alt.Chart"]:
+def _named(base: "alt.Chart", ends: Mapping[str, Spec]) -> list["alt.Chart"]:
     """The name of each line, and where it had to move a stroke from the line's last point to it."""
-    known = {
-        # Of several lines of text the first stands where one would.
-        key: {"text": text, "x": x, "dy": down, "up": LINE_PIXELS * (len(text) - 1) / 2}
-        for key, (text, x, down) in ends.items()
-    }
-    last = base.transform_calculate(
-        end=f"{json.dumps(known)}[(datum.panel || '') + '/' + datum.group]"
-    )
+    key = "(datum.panel || '') + '/' + datum.group"
+    last = base.transform_calculate(end=f"{json.dumps(ends)}[{key}]")
     last = last.transform_filter("datum.kind === 'mean' && datum.x === datum.end.x")
-    down = {"expr": "datum.end.dy"}
-    leader = last.mark_rule(x2Offset=10, y2Offset=down, xOffset=4).encode(
-        x2=alt.X2("x:Q"), y2=alt.Y2("value:Q"), color=_look(alt.Color, groups, SERIES)
-    )
-    up = {"expr": "datum.end.dy - datum.end.up"}
+    down = {"expr": "datum.end.down"}
+    stroke = last.mark_rule(xOffset=4, x2Offset=10, y2Offset=down)
+    # The first of several lines of text stands where one would.
+    first = {"expr": f"datum.end.down - (datum.end.size - {LINE_PIXELS}) / 2"}
     name = last.mark_text(
-        align="left", baseline="middle", dx=12, dy=up, lineHeight=LINE_PIXELS
+        align="left", baseline="middle", dx=12, dy=first, lineHeight=LINE_PIXELS
     )
-    return [leader, name.encode(text=alt.Text("end.text:N"))]
+    return [
+        stroke.encode(x2=alt.X2("x:Q"), y2=alt.Y2("value:Q")),
+        name.encode(text=alt.Text("end.text:N"), color=alt.ColorValue(INK)),
+    ]
 
 
 def _ticked(x: "alt.X", ticks: Sequence[float]) -> "alt.X":

@@ -318,7 +318,7 @@ _TOPICS = {
 _TOLD = {"void": "not judged", "hypothesis": "not tested"}
 """Verdict to what a reader calls it, where that is another word."""
 _CONDUCT = "How was it measured?"
-_OPEN = "What has nobody tested yet?"
+_OPEN = "Not tested"
 
 
 def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) -> str:

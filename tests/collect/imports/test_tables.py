@@ -585,6 +585,25 @@ def test_a_preview_parts_rates_of_the_prompt_from_those_of_the_answer(
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "column", "metric"),
+    [
+        ("prefill-ladder.csv", "tok_s", "prompt_throughput_tok_s"),
+        ("prefill-ladder.csv", "decode_tok_s", "output_throughput_tok_s"),
+        ("prefill-and-decode.csv", "tok_s", "output_throughput_tok_s"),
+        ("ladder.csv", "tok_s", "output_throughput_tok_s"),
+    ],
+)
+def test_the_only_rate_of_a_file_of_prompts_is_of_prompts(
+    name: str, column: str, metric: str, tmp_path: Path
+) -> None:
+    """A rate of 1,106 tokens of a prompt would else lead the leaderboard."""
+    file = tmp_path / name
+    file.write_text(f"model,prompt_tokens,ttft_s,{column}\nm,8204,7.78,1054.4\n")
+    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
+    assert f'  {metric}: "{column}"' in outcome.lines()
+
+
 def test_a_preview_is_a_mapping_where_a_known_tools_results_lie_beside(
     tmp_path: Path,
 ) -> None:
