@@ -21,6 +21,10 @@ Include = Literal["counted", "all"]
 """Which runs are asked for: those in the figures, or every recorded one."""
 
 
+def _nothing(_name: str) -> None:
+    """What is kept of a campaign that was not judged before. A lambda could not be handed to another process."""
+
+
 @dataclass(frozen=True, eq=False)
 class ReviewedCampaign:
     """A campaign with what counts in it. `out` says which runs did not properly happen or are quarantined, and why.
@@ -30,7 +34,7 @@ class ReviewedCampaign:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    kept: Callable[[str], Any] = lambda _: None
+    kept: Callable[[str], Any] = _nothing
     """Its tables of `runs`, `cells` and `comparisons` that were made already, of the runs that count, and its `traces`;
     None for what has to be made."""
     made_from: str = ""
