@@ -7,6 +7,7 @@ as tests that make a run together, is a shape (`tools/shapes`).
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -28,6 +29,8 @@ from sparkpub.tools.asked import as_key
 from sparkpub.tools.language import of_tools, read_mappings
 
 _HEADING = re.compile(r"(?m)^# (\S[^\n]*?)\s*$")
+_TABLE = re.compile(r"(?m)^\s*\|\s*:?-{3,}:?\s*\|")
+"""The line below the head of a table."""
 _FIRST_LETTERS = 5000
 _LONGEST_TITLE = 300
 _NO_RESULTS = (NO_RESULT, UNMAPPED)
@@ -77,12 +80,22 @@ def _no_results(
     reasons = (left.reason for left in lefts)
     why = (reason for reason in reasons if reason not in _NO_RESULTS)
     what, remedy = "no results of a known tool in it", "give what the tool wrote"
+    texts = (left.source for left in lefts if left.source.endswith(".md"))
+    for name in filter(partial(_has_table, path), texts):
+        remedy = f"for the table in {name} save it as CSV: --preview prints a mapping"
+        break
     if given.mapping is not None:
         what, remedy = "nothing in it that the mapping reads", "correct its files:"
     remedy = next(why, remedy)
     if unread and given.mapping is None:
         remedy = "--preview prints a mapping to begin with, for --mapping"
     return ImportFormatError(what, where=str(path), remedy=remedy)
+
+
+def _has_table(path: Path, name: str) -> bool:
+    """Whether a text of the folder, or the text given, has a table of Markdown."""
+    file = path / name if path.is_dir() else path
+    return _TABLE.search(file.read_text(errors="replace")) is not None
 
 
 def _sources(found: Sequence[Draft | Left]) -> list[str]:

@@ -62,5 +62,8 @@ def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("bring milk")
     with pytest.raises(ImportFormatError, match="no results of a known tool"):
         import_results(tmp_path, tmp_path / "data", GIVEN)
+    (tmp_path / "told.md").write_text("| model | tok/s |\n|---|---|\n| 8B | 41.2 |\n")
+    with pytest.raises(ImportFormatError, match=r"told\.md save it as CSV"):
+        import_results(tmp_path, tmp_path / "data", GIVEN)
     with pytest.raises(FileNotFoundError):
         import_results(tmp_path / "nowhere", tmp_path / "data", GIVEN)
