@@ -248,13 +248,14 @@ def _context(publication: Publication, board: Board | None) -> Card:
     first, *rest = found
     shown = [first, *rest[1 - MOST :]]
     rates = [decode(speed) or 0.0 for speed in shown]
-    waits = [first_token(speed) or 0.0 for speed in shown]
+    waits = [wait for speed in shown if (wait := first_token(speed))]
     heads = [f"{round(before(speed) / 1000)}k" for speed in shown]
     table = [
         ["tokens read", *heads],
         ["tok/s", *map(rounded, rates)],
-        ["first token", *(f"{rounded(wait, 2)} s" for wait in waits)],
     ]
+    if len(waits) == len(shown):
+        table.append(["first token", *(f"{rounded(wait, 2)} s" for wait in waits)])
     kept = round(100 * rates[-1] / rates[0])
     text = f"At {heads[-1]} it generates at {kept} % of the speed at {heads[0]}."
     model = first.model
@@ -283,7 +284,6 @@ def _measured_at_lengths(
                 and speed.load.tool == one.load.tool
                 and shows_context(speed)
                 and before(speed) >= SHORT
-                and first_token(speed)
             }
             if len(lengths) > 1:
                 yield [lengths[at] for at in sorted(lengths)]
