@@ -118,6 +118,16 @@ def test_throttling_is_noted_once_at_its_first_time(watching: Watch) -> None:
     ]
 
 
+def test_memory_left_behind_is_noted(watching: Watch) -> None:
+    """2.5 - 1 is 1.5 GiB of the device's; 0.1 GiB of shared segments is no leak."""
+    table = "elapsed_seconds,gpu_memory_used_gib,mem_shmem_gib\n-1,1,1\n5,2.5,1.1\n"
+    watching.left_behind(parse(table))
+    watching.close()
+    (event,) = watching.events
+    assert (event.kind, event.text.partition(" of ")[0]) == ("leak", "1.50 GiB")
+    assert "device memory" in event.text
+
+
 @pytest.mark.parametrize(
     ("message", "kind"),
     [

@@ -74,11 +74,11 @@ class Ledger(Books):
 
     def join(self, machine: str, node: str) -> None:
         """A machine is there, which its lock keeps any other node of it from using, and repeats the campaign where each
-        does. A lease that it had before is over."""
+        does, now or once it is back. A lease that it had before is over."""
         self.leases.pop(machine, None)
         self._lost.pop(machine, None)
         self.machines[machine] = node
-        self.schedule(sorted({*self.machines, *coverage.machines_of(self.records)}))
+        self.schedule(sorted({*self.machines_planned, machine}))
 
     def leave(self, node: str) -> None:
         """The machine of a node has ended its work, or is gone: its lease ends, and the run is to do again."""

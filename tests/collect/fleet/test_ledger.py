@@ -114,6 +114,29 @@ def test_a_machine_that_comes_back_before_it_was_missed_has_no_lease(
     assert leased(ledger, ONE) == first
 
 
+def test_each_machine_repeats_a_campaign_even_one_that_was_lost_before_another_came(
+    tmp_path: Path,
+) -> None:
+    """Two machines, two models, two iterations: eight runs, whoever was there first. ONE has no record yet when it is
+    lost, and TWO comes only then."""
+    ledger = a_ledger(tmp_path, [], machines="replicate")
+    leased(ledger, ONE)
+    for machine in (ONE, TWO):
+        ledger.leave(f"node of {machine}")
+    ledger.join(TWO, "node that came late")
+    for _ in range(4):
+        leased(ledger, TWO)
+        ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
+    assert ledger.next(TWO) is None
+    assert ledger.hear(NOTHING)[1]  # runs are left, which the command waits with
+    ledger.join(ONE, "node after a power cut")
+    for _ in range(4):
+        leased(ledger, ONE)
+        ledger.keep(ONE, *a_delivery(ledger, ONE, tmp_path))
+    assert len(known_records(folder(tmp_path))) == 8
+    assert not ledger.hear(NOTHING)[1]
+
+
 def test_a_second_delivery_is_refused_and_said(tmp_path: Path) -> None:
     """The answer to the first was lost with the network: the machine delivers again."""
     said: list[str] = []
