@@ -13,7 +13,9 @@ import pytest
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Evidence, Gate, Phase, Reading, Record
 from sparkpub.record.store import to_json
-from sparkpub.review.dataset import load
+from sparkpub.review.checks.reviewing import Judged, judged
+from sparkpub.review.dataset import Dataset, load
+from sparkpub.site import kept
 from sparkpub.site.build import build
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.disk import contents
@@ -185,6 +187,20 @@ def options_of(folder: Path, cache: Path) -> SiteOptions:
 def options(sources: Path, tmp_path: Path, cache: Path) -> SiteOptions:
     """Options of a site below the test's own folder."""
     return options_of(tmp_path, cache)
+
+
+@pytest.fixture
+def judged_here(data: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Campaigns that this process judges, in that order; nothing that another test kept is used."""
+    names: list[str] = []
+
+    def counting(dataset: Dataset, name: str) -> Judged:
+        names.append(name)
+        return judged(dataset, name)
+
+    monkeypatch.setattr(kept, "judged", counting)
+    monkeypatch.setattr(kept, "program", lambda: str(data))
+    return names
 
 
 Tree = Mapping[str, bytes]

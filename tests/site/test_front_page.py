@@ -145,7 +145,9 @@ def test_users_together_get_a_share_each_and_a_wide_spread_is_shown() -> None:
     wide = Spread(repetitions=3, deviation=45.0, divisor="n")
     found = card("8 users", *served("30B", 240.0, load=LOAD, spreads={TPUT: wide}))
     assert (found.bars[0].figure, found.bars[0].spread) == ("240", "± 45")
-    assert found.text == "Each user gets 30 tokens a second."
+    assert found.text == (
+        "Each user gets 30 tokens a second. ±: between the repetitions of one run."
+    )
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -184,7 +186,7 @@ def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:
         ["tok/s", "16 bits", "8 bits"],
         ["A-30B", "30.0", "48.0"],
     ]
-    # Of another model the engine differs, too: 3.0 is not of its weights.
+    # Of another model the engine differs, too: 3.0 is not of its weights, and the first is shown without it.
     other = served("40B", 10.0, observed=BF16, workload="w")
     newer = runs_of(
         "o",
@@ -196,8 +198,11 @@ def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:
         workload="w",
     )
     found = card("format", *wide, *narrow, *other, *newer)
-    assert len(found.table) == 3
+    assert [row[0] for row in found.table] == ["tok/s", "A-30B"]
     assert "only the weights differ: FP8 1.6 (1 model)." in found.text
+    found = card("format", *other, *newer)
+    assert [row[0] for row in found.table] == ["tok/s", "A-40B"]
+    assert found.text.startswith("The best of each: engine or settings differ, too.")
 
 
 def test_what_was_measured_is_rounded_to_nearest() -> None:

@@ -124,7 +124,7 @@ def test_memory_and_what_explains_a_figure_stand_on_the_page() -> None:
         )
     )
     fits = html.partition('id="fits"')[2] or html.partition("{: #fits }")[2]
-    assert "FP8 ~7 GiB 54.7 MiB 64.0 GiB, other 57 GiB" in text(fits)
+    assert "FP8 ~7 GiB 57 GiB 64.0 GiB, other 54.7 MiB" in text(fits)
     assert "Accepted draft tokens" in text(fits)
     assert METRICS["draft_acceptance_percent"].definition in text(fits)
     assert "71.0 %" in text(fits).replace("\u00a0", " ")

@@ -10,8 +10,7 @@ from sparkpub.record.errors import RecordError
 from sparkpub.record.owner import OWNER_FILE, Owner
 from sparkpub.record.record import Machine
 from sparkpub.review.checks import review
-from sparkpub.review.checks.reviewing import Judged, judged
-from sparkpub.review.dataset import CampaignData, Dataset, load
+from sparkpub.review.dataset import CampaignData, load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import rows
 from sparkpub.site import kept
@@ -127,20 +126,16 @@ def test_owners_of_one_recipe_share_a_cell_of_the_leaderboard(
 
 
 def test_what_is_found_in_a_campaign_is_kept_until_a_file_of_it_changes(
-    data: Path, gathered: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+    data: Path,
+    gathered: Path,
+    options: SiteOptions,
+    judged_here: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Findings and tables are those of a review that keeps nothing, and a table that is damaged is made again."""
-    asked: list[str] = []
-
-    def counting(dataset: Dataset, name: str) -> Judged:
-        asked.append(name)
-        return judged(dataset, name)
-
-    monkeypatch.setattr(kept, "judged", counting)
-    monkeypatch.setattr(kept, "program", lambda: str(data))  # that nobody else has
 
     def published() -> list[str]:
-        asked.clear()
+        judged_here.clear()
         found = publish(load(data, gathered), options)
         reviewed = review(load(data, gathered))
         whole = Results(reviewed)
@@ -148,7 +143,7 @@ def test_what_is_found_in_a_campaign_is_kept_until_a_file_of_it_changes(
         for name in ("runs", "cells", "comparisons"):
             now, then = (getattr(each, name) for each in (found.results, whole))
             assert rows(now) == rows(then)
-        return [*asked]
+        return [*judged_here]
 
     assert published() == ["c", "some.c"]
     assert published() == []

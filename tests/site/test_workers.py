@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparkpub.review.checks import review
-from sparkpub.review.checks.reviewing import Judged, judged
-from sparkpub.review.dataset import Dataset, load
+from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import rows
 from sparkpub.site import kept, workers
@@ -42,20 +41,15 @@ def test_a_problem_elsewhere_is_a_problem_here(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_campaign_judged_elsewhere_is_judged_the_same(
-    data: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+    data: Path,
+    options: SiteOptions,
+    judged_here: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    here: list[str] = []
-
-    def counting(dataset: Dataset, name: str) -> Judged:
-        here.append(name)
-        return judged(dataset, name)
-
-    monkeypatch.setattr(kept, "judged", counting)
-    monkeypatch.setattr(kept, "program", lambda: str(data))  # that nobody else has
     monkeypatch.setattr(kept, "AHEAD_FROM", 1)
     monkeypatch.setattr(Future, "cancel", lambda _: False)  # the other has begun it
     found = publish(load(data), options)
-    assert here == []
+    assert judged_here == []
     whole = review(load(data))
     assert found.review.findings == whole.findings
     for name in ("runs", "cells", "comparisons"):

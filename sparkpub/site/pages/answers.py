@@ -7,7 +7,8 @@ larger models were measured, no model below `LARGE` does.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, starmap
+from operator import itemgetter
 from urllib.parse import urlencode
 
 from sparkpub.record.metrics import METRICS, Metric
@@ -155,6 +156,9 @@ def _ranking(board: Board, question: str, text: str, link: str) -> Card:
     leading = [row.best for row in _leading(board)[:MOST]]
     best = max(entry.value for entry in leading)
     size = _size(board)
+    spreads = [_spread(entry.speed) for entry in leading]
+    if any(spreads):
+        text += " ±: between the repetitions of one run."
     return Card(
         question,
         text,
@@ -168,9 +172,9 @@ def _ranking(board: Board, question: str, text: str, link: str) -> Card:
                 figure_text(entry.value, board.metric),
                 entry.value / best,
                 model_links.page(entry.speed.model),
-                _spread(entry.speed),
+                spread,
             )
-            for entry in leading
+            for entry, spread in zip(leading, spreads, strict=True)
         ],
     )
 
@@ -296,7 +300,16 @@ def _formats(publication: Publication, board: Board | None) -> Card:
     if board is None or not rows or board.metric.name != GENERATION:
         how = "Serve one model in two formats, and measure each:"
         return _missing(question, how)
-    shown = rows[: MOST - 1]
+    alike = [
+        row
+        for row in rows
+        if all(
+            starmap(
+                _differ_in_weights, pairwise(map(itemgetter(0), row.entries.values()))
+            )
+        )
+    ]
+    shown = (alike or rows)[: MOST - 1]
     asked = list(model_page.accuracy(publication))
     widths = [
         bits for bits in board.widths if any(bits in row.entries for row in shown)
@@ -313,8 +326,7 @@ def _formats(publication: Publication, board: Board | None) -> Card:
     text = " ".join(_right(asked)) or "Quality was not measured."
     if ratios:
         text = f"Times as fast as 16 bits, where only the weights differ: {'; '.join(ratios)}. {text}"
-    bests = [[entries[0] for entries in row.entries.values()] for row in shown]
-    if not all(_differ_in_weights(*pair) for best in bests for pair in pairwise(best)):
+    if not alike:
         text = f"The best of each: engine or settings differ, too. {text}"
     scope = f"{board.machine}, one user, {lengths_name(board.load)}"
     href = f"{ADDRESS}#{board_anchor(board)}"
@@ -414,7 +426,7 @@ def _fits(publication: Publication) -> Card:
     largest: dict[int | None, memory.Fit] = {}
     for fit in sorted(found, key=lambda fit: -fit.weights_gib):
         largest.setdefault(fit.speed.bits, fit)
-    table = [["largest that ran", "weights", "left"]]
+    table = [["largest of each width", "weights", "left"]]
     first, *_ = shown = list(largest.values())[:MOST]
     for fit in shown:
         name = f"{fit.speed.model.name} {_recipe(fit.speed)}"
@@ -461,6 +473,8 @@ def _containers(publication: Publication) -> Card:
     if cost is None:
         return Card(question, text, href, "Evidence", where, large="not known")
     machines = f", {cost.machines} machines" if cost.machines > 1 else ""
+    if speed.records[0].requested.random_weights:
+        machines += ", random weights"
     return Card(
         question,
         f"{cost.words}. {text}".strip(),
