@@ -17,7 +17,7 @@ from sparkpub.collect.environments.base import Launch
 from sparkpub.collect.gates import floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.job import Job
-from sparkpub.collect.journal import TELEMETRY, Sealed
+from sparkpub.collect.journal import TELEMETRY
 from sparkpub.collect.process import Log, Process, how
 from sparkpub.collect.progress import duration
 from sparkpub.collect.sampling import Sampling
@@ -97,7 +97,6 @@ class Run:
         self.stopped: tuple[Status, str] | None = None
         """Why the collector ended the run, or could not start it: status and reason."""
         self.telemetry = Telemetry({})
-        self.sealed = Sealed()
         self.load: Load | None = None
         """The load that the run's own report says."""
 
@@ -266,21 +265,18 @@ class Run:
         """Log, telemetry and outputs, beside where the record will be, without what is private."""
         if self.job.elsewhere:
             (self.place / TELEMETRY).unlink(missing_ok=True)
-        folder, stem = self.station.folder, self._stem
-        outputs = self.job.command.outputs
-        self.sealed = journal.seal(self.place, folder, stem, outputs, self.redactor)
-
-    @property
-    def _stem(self) -> str:
-        run_id: str = self.fields["run_id"]
-        return run_id.removeprefix(f"{self.station.matrix.campaign}-")
+        folder, outputs = self.station.folder, self.job.command.outputs
+        stem = self.fields["run_id"].removeprefix(f"{self.station.matrix.campaign}-")
+        evidence, lacking = journal.seal(
+            self.place, folder, stem, outputs, self.redactor
+        )
+        self.fields |= {"evidence": evidence, "unavailable": lacking}
 
     def finish(self) -> Stored:
         """Read what the command answered, and write the record."""
         job, server, process = self.job, self.server, self.process
-        content = self.sealed.content
-        files = {role: text for role, text in content.items() if role != "log"}
-        answer = job.workload.parse(content.get("log", b""), files, job.asked)
+        files = journal.answered(self.station.folder, self.fields["evidence"])
+        answer = job.workload.parse(files.pop("log", b""), files, job.asked)
         self.load = answer.load
         status, reason = self._status(answer)
         if reason is not None:
@@ -308,7 +304,6 @@ class Run:
             "memory": sampled_metrics.ledger(
                 self.telemetry, machine.memory_total_gib or 0.0
             ),
-            "evidence": self.sealed.evidence,
             "unavailable": self._unavailable(),
         }
         if job.elsewhere:
@@ -378,7 +373,7 @@ class Run:
 
     def _unavailable(self) -> dict[str, str]:
         """What the record lacks, and why."""
-        reasons = self.watch.unavailable | self.sealed.unavailable
+        reasons: dict[str, str] = self.watch.unavailable | self.fields["unavailable"]
         if self._container is None:
             reasons |= {"container": self.job.environment.no_container}
         if self.server is not None and self.server.first_run is not None:

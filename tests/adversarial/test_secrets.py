@@ -93,11 +93,13 @@ def _in_log(text: str, folder: Path) -> bytes:
 
 def _logged(content: bytes, folder: Path, piece: int) -> bytes:
     """As it is sealed, of a command that prints piece by piece."""
+    (folder / "log").unlink(missing_ok=True)  # of another example
     log = Log(folder / "log")
     for start in range(0, len(content), piece):
         log.write(content[start : start + piece])
     log.close()
-    return journal.seal(folder, folder, "run", {}, Redactor()).content["log"]
+    evidence, _ = journal.seal(folder, folder, "run", {}, Redactor())
+    return journal.answered(folder, evidence)["log"]
 
 
 def _in_long_line(text: str, folder: Path) -> bytes:

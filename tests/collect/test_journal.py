@@ -133,20 +133,15 @@ def test_what_a_killed_collector_left_is_redacted_by_one_that_knows_none_of_its_
 OUTPUTS = {"report": "report.json"}
 
 
-def sealed(folder: Path, content: bytes) -> tuple[journal.Sealed, Path]:
-    place = begun(folder)
-    (place / WORK / "report.json").write_bytes(content)
-    done = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
-    return done, folder / "stem.report.json"
-
-
 def test_the_middle_of_a_large_output_is_cut_and_said(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of each half what was read, but lines that are torn at the cut, and of the second what was read beside it."""
     monkeypatch.setattr(journal, "CAP", 20_000)
     monkeypatch.setattr(journal, "_MARGIN", 1000)
-    done, path = sealed(folder, b"aaaa\n" * 4001 + b"bbbb\n" * 4000)
+    place, path = begun(folder), folder / "stem.report.json"
+    (place / WORK / "report.json").write_bytes(b"aaaa\n" * 4001 + b"bbbb\n" * 4000)
+    evidence, lacking = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
     # The first half ends with a line. The second begins with the end of one: 10,000 bytes less 1,000 and what is torn.
     kept = 10_000 + (10_000 - 1000 - 5)
     assert path.read_bytes() == (
@@ -154,10 +149,10 @@ def test_the_middle_of_a_large_output_is_cut_and_said(
         + b"[sparkpub: %d bytes cut here: files are capped]\n" % (40_005 - kept)
         + b"bbbb\n" * ((10_000 - 1000 - 5) // 5)
     )
-    assert done.evidence[0].truncated
-    assert "report" not in done.content  # half a document is not parsed
+    assert evidence[0].truncated
+    assert journal.answered(folder, evidence) == {}  # half a document is not parsed
     assert (
-        done.unavailable["report_content"]
+        lacking["report_content"]
         == f"{40_005 - kept} bytes in its middle were cut: files are capped"
     )
 
@@ -169,8 +164,8 @@ def test_a_folder_that_a_command_linked_is_not_entered(
     place = begun(folder)
     (place / WORK / "in").symlink_to(tmp_path)
     outputs = {"report": "in/secret.json"}
-    done = journal.seal(place, folder, "stem", outputs, Redactor())
-    assert done.evidence == ()
+    evidence, _ = journal.seal(place, folder, "stem", outputs, Redactor())
+    assert evidence == ()
 
 
 @pytest.mark.parametrize("place", ["watching", "sealing", "recording"])
