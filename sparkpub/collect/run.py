@@ -13,12 +13,12 @@ from pydantic_core import to_jsonable_python
 
 from sparkpub import __version__
 from sparkpub.collect import journal, phases, sampling
-from sparkpub.collect.environments.base import Launch
+from sparkpub.collect.environments.base import Launch, Running
 from sparkpub.collect.gates import floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.job import Job
 from sparkpub.collect.journal import TELEMETRY
-from sparkpub.collect.process import Log, Process, how
+from sparkpub.collect.log import Log
 from sparkpub.collect.progress import duration
 from sparkpub.collect.sampling import Sampling
 from sparkpub.collect.server import SERVER_START, LiveServer
@@ -92,7 +92,7 @@ class Run:
         )
         self.fields = _draft(station, job, gates)
         self.watch = Watch(self._say)
-        self.process: Process | None = None
+        self.process: Running | None = None
         """The command, once it was launched."""
         self.stopped: tuple[Status, str] | None = None
         """Why the collector ended the run, or could not start it: status and reason."""
@@ -170,7 +170,8 @@ class Run:
         Raises NeverStartedError where the environment cannot start any run now.
         """
         job, server = self.job, self.server
-        served = None if server is None else server.running
+        place, options = job.client
+        served = None if server is None else server.process
         work = self.place / WORK
         for path, content in job.command.files().items():
             target = work / path
@@ -196,21 +197,21 @@ class Run:
             run, hear = self.fields["run_id"], self.log.write
             launch = Launch(job.command, work, hear, run, server=served)
             try:
-                process = Process(job.client, launch)
+                process = place.start(launch, options)
             except NeverStartedError:
                 raise
             except CollectError as error:
                 self.stopped = _failed(error.lines()[0])
                 return
             stack.enter_context(closing(process))
-            sampler.launched(process.running.pid, process.launched)
+            sampler.launched(process.pid, process.launched)
             self._watch(process, sampler)
         self._note_end(process)
 
-    def _note_end(self, process: Process) -> None:
+    def _note_end(self, process: Running) -> None:
         """What shows once the command and the sampler have ended."""
-        running, self.process = process.running, process
-        self.fields |= {"argv": running.argv, "isolation": running.isolation}
+        self.process = process
+        self.fields |= {"argv": process.argv, "isolation": process.isolation}
         if self.log.problem is not None:
             what = f"the log could not be written to its end: {self.log.problem}"
             self.watch.note("note", what)
@@ -219,7 +220,7 @@ class Run:
             self.watch.left_behind(self.telemetry)
         self.watch.kernel(process.seconds)
 
-    def _watch(self, process: Process, sampler: Sampling) -> None:
+    def _watch(self, process: Running, sampler: Sampling) -> None:
         """Wait for the end, or bring it about."""
         for elapsed in process.ticks(TICK):
             temperature = self._look(sampler)
@@ -316,7 +317,7 @@ class Run:
         assert self.process is not None
         assert self.process.exit is not None
         if self.process.exit.code != 0:
-            reason = how(self.process.exit)
+            reason = str(self.process.exit)
             return "failed", "; ".join((reason, *answer.problems))
         if not answer.complete:
             why = "; ".join(answer.problems)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sparkpub.collect import journal
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given, read_about
-from sparkpub.collect.process import Log
+from sparkpub.collect.log import Log
 from sparkpub.record.errors import MatrixError
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.secrets import is_secret_name, without_secrets

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import journal, process
+from sparkpub.collect import journal
+from sparkpub.collect import log as logs
 from sparkpub.collect.journal import DRAFT, FOLDER, WORK
-from sparkpub.collect.process import Log
+from sparkpub.collect.log import Log
 from sparkpub.collect.run import Run
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
@@ -239,7 +240,7 @@ def test_a_log_ends_where_it_could_not_be_written_and_the_command_is_read_on(
     assert full.problem == "No space left on device"
     assert full.began is not None
 
-    monkeypatch.setattr(process, "MOST", 2 << 20)
+    monkeypatch.setattr(logs, "MOST", 2 << 20)
     endless = Log(tmp_path / "log")
     for _ in range(3):
         endless.write(b"x" * ((1 << 20) - 1) + b"\n")
@@ -278,7 +279,7 @@ def test_a_log_says_when_the_measurement_began_and_ended(
 ) -> None:
     """A progress bar's first state has no line end: it counts when it is printed, not when the second overwrites it."""
     now = 100.0
-    monkeypatch.setattr("sparkpub.collect.process.time.monotonic", lambda: now)
+    monkeypatch.setattr("sparkpub.collect.log.time.monotonic", lambda: now)
     log = Log(tmp_path / "log", begins=r"\bProcessed prompts", ends=r"^test \d")
     log.write(b"loading\nProcessed pro")
     assert log.began is None
