@@ -22,7 +22,7 @@ from tests.review.statistics.campaigns import a_dataset, unreviewed
 
 def sides_of(reviewed: ReviewedCampaign) -> Compared:
     """The container against native, over all machines and within each."""
-    table = reviewed.table
+    table = reviewed.runs
     native, container = (
         table[table["environment"] == name] for name in ("native", "container")
     )

@@ -45,7 +45,6 @@ from sparkpub.review.statistics.series import (
 )
 from sparkpub.review.sweeps import LOAD, lines
 from sparkpub.review.tables.column import rows
-from sparkpub.review.tables.comparisons import comparisons
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     0.5,
@@ -343,7 +342,7 @@ def drifts(view: View) -> Iterator[Finding]:
 
 def order_confound(view: View) -> Iterator[Finding]:
     """Environments that were measured in blocks of time, on a machine that ran both."""
-    found = view.reviewed.made("comparisons", comparisons)
+    found = view.reviewed.comparisons
     # Where no machine ran both, a difference between machines cannot be told from one between environments anyway.
     is_shared = (found["machines"] == 1) | (found["analysis"] == "machines")
     is_meant = (found["order"] == "blocked") & found["metric"].isin(view.results)

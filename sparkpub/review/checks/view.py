@@ -104,7 +104,7 @@ class View:
     def results_table(self) -> pd.DataFrame:
         """The results of the runs that count, of the table of runs: without the memory of servers that were there
         before, which grows with their first requests, and stays."""
-        table, metrics = self.reviewed.table, self.metrics
+        table, metrics = self.reviewed.runs, self.metrics
         memory = [name for name in self.results if metrics[name].memory_of == "gpu"]
         there = [run.run_id for run in self.runs if is_of_running_server(run.record)]
         grows = table["metric"].isin(memory) & table["run"].isin(there)
@@ -113,8 +113,7 @@ class View:
     @cached_property
     def cells(self) -> Mapping[CellMetric, TableRow]:
         """The rows of the table of cells, of the results."""
-        campaigns = {self.campaign.name: self.reviewed}
-        table = cells.cells(self.results_table, campaigns, resampled=False)
+        table = cells.cells(self.reviewed, self.results_table, resampled=False)
         return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property

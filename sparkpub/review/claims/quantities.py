@@ -57,7 +57,8 @@ class Question:
     @cached_property
     def values(self) -> pd.DataFrame:
         """The rows that have a value of the metric."""
-        return self.chosen.rows(self.metric)
+        valued = self.chosen.valued
+        return valued[valued["metric"] == self.metric]
 
     def compare(self, values: pd.DataFrame) -> Compared | None:
         """The candidate against its baseline in some of the values, over all machines and within each."""
@@ -69,10 +70,18 @@ class Question:
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
 def _compared(question: Question) -> Compared | None:
-    chosen, known = question.chosen, None
-    if question.sides and question.margin_percent == chosen.campaign.margin_percent:
-        known = chosen.compared(question.metric, question.sides)
-    return known or question.compare(question.values)
+    """The same of all the values: of two whole cells what the campaign's table says."""
+    chosen, sides = question.chosen, question.sides or ()
+    cells = {(cell[0], cell[2]) for cell in chosen.whole}
+    is_usual = question.margin_percent == chosen.campaign.margin_percent
+    if is_usual and len(cells) == 1 and {cell[1] for cell in chosen.whole} == {*sides}:
+        asked = dict(zip(("model", "workload"), *cells, strict=True))
+        asked |= dict(zip(("candidate", "baseline"), sides, strict=True))
+        every = chosen.campaigns[0].comparison_rows
+        known = every.where(**asked, metric=question.metric)
+        if known:
+            return known[0], [*known[1:]]
+    return question.compare(question.values)
 
 
 @dataclass(frozen=True)
@@ -276,7 +285,8 @@ def _mean(told: Iterable[float | None]) -> float | None:
 
 
 def _sample(question: Question) -> TableRow | None:
-    return question.chosen.described.get(question.metric)
+    rows = question.chosen.described.where(metric=question.metric)
+    return next(iter(rows), None)
 
 
 def _order(question: Question) -> TableRow | None:

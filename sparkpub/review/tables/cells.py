@@ -10,14 +10,13 @@ a campaign.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from sparkpub.record.metrics import Metric
-from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.bootstrap import bootstrap
 from sparkpub.review.statistics.estimate import (
     Estimate,
@@ -40,6 +39,9 @@ from sparkpub.review.tables.column import (
     table,
     texts,
 )
+
+if TYPE_CHECKING:
+    from sparkpub.review.reviewed import ReviewedCampaign
 
 Family = Literal["primary", "secondary"]
 
@@ -97,27 +99,20 @@ COLUMNS: Columns = {
 
 
 def cells(
-    runs: pd.DataFrame,
-    campaigns: Mapping[str, ReviewedCampaign],
-    *,
-    resampled: bool = True,
+    reviewed: "ReviewedCampaign", runs: pd.DataFrame, *, resampled: bool = True
 ) -> pd.DataFrame:
-    """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix. Unless they are
-    `resampled`, the bootstrap is empty: no check asks for it."""
-    rows = in_matrix_order(runs[runs["counts"]], campaigns)
-    parts = groups(rows, CELL_METRIC)
-    found = about_metrics(rows, parts, campaigns).join(_described(rows, parts))
+    """Every metric of every cell that has values in some of a campaign's rows, cells in the order of the matrix. Unless
+    they are `resampled`, the bootstrap is empty: no check asks for it."""
+    rows, parts, found = by_cell([reviewed], runs)
+    found = found.join(_described(rows, parts))
     found = found.join(_trends(rows, parts, found))
     primary = found[found["family"] == "primary"]
-    found["trend_p_adjusted"] = corrected(primary, "trend_p_value", ["campaign"])
+    found["trend_p_adjusted"] = corrected(primary, "trend_p_value", ["family"])
     names = texts(rows["run"])
     found["runs"] = [tuple(names[part]) for part in parts]
     machines = texts(rows["machine"])
-    several = {name for name, each in campaigns.items() if len(each.machines) > 1}
-    counts = [
-        Counter(machines[part] if campaign in several else ())
-        for part, campaign in zip(parts, found["campaign"], strict=True)
-    ]
+    several = len(reviewed.machines) > 1
+    counts = [Counter(machines[part] if several else ()) for part in parts]
     found["machines"] = list(map(tuple, counts))
     found["n_by_machine"] = [tuple(count.values()) for count in counts]
     if resampled:
@@ -140,37 +135,39 @@ def summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return found.drop(columns="is_independent")
 
 
-def in_matrix_order(
-    rows: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
-) -> pd.DataFrame:
-    """Rows by their cells in the order of each campaign's matrix, those of a cell in order of time."""
-    cells = [
-        (name, *cell) for name, each in campaigns.items() for cell in each.recorded
-    ]
-    order = {cell: place for place, cell in enumerate(cells)}
-    places = pd.MultiIndex.from_frame(rows[CELL]).map(order)
-    return rows.iloc[np.argsort(places, kind="stable")]
-
-
-def about_metrics(
-    rows: pd.DataFrame,
-    parts: Sequence[Places],
-    campaigns: Mapping[str, ReviewedCampaign],
-) -> pd.DataFrame:
-    """What the parts of some rows are about: cell, metric, unit, family and direction, and whether it is of memory."""
+def by_cell(
+    campaigns: Sequence["ReviewedCampaign"], runs: pd.DataFrame
+) -> tuple[pd.DataFrame, list[Places], pd.DataFrame]:
+    """The rows of campaigns' runs that count, by cell in the order of each matrix and then in order of time; where
+    those of each metric of a cell stand; and what these are about: cell, metric, unit, family and direction, and
+    whether it is of memory."""
+    names = [each.campaign.name for each in campaigns]
+    pairs = list(zip(names, campaigns, strict=True))
+    order = [(name, *cell) for name, each in pairs for cell in each.recorded]
+    counted = runs[runs["counts"]]
+    places = pd.MultiIndex.from_frame(counted[CELL]).map(
+        {cell: place for place, cell in enumerate(order)}
+    )
+    rows = counted.iloc[np.argsort(places, kind="stable")]
+    parts = groups(rows, CELL_METRIC)
     first = rows.iloc[[part[0] for part in parts]]
     about = first[[*CELL_METRIC, "unit"]].astype(object).reset_index(drop=True)
-    known = {}
-    for name, each in campaigns.items():
-        for metric in each.campaign.metrics.values():
-            family, is_memory = family_of(metric, each), metric.memory_of is not None
-            known[name, metric.name] = family, metric.direction, is_memory
-    pairs = zip(about["campaign"], about["metric"], strict=True)
-    names = ["family", "direction", "is_memory"]
-    return about.join(pd.DataFrame([known[pair] for pair in pairs], columns=names))
+    known = {
+        (name, metric.name): (
+            family_of(metric, each),
+            metric.direction,
+            metric.memory_of is not None,
+        )
+        for name, each in pairs
+        for metric in each.campaign.metrics.values()
+    }
+    keys = zip(about["campaign"], about["metric"], strict=True)
+    columns = ["family", "direction", "is_memory"]
+    beside = pd.DataFrame([known[key] for key in keys], columns=columns)
+    return rows, parts, about.join(beside)
 
 
-def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
+def family_of(metric: Metric, reviewed: "ReviewedCampaign") -> Family:
     """The family that a metric's tests belong to: corrected ones, or exploratory ones.
 
     A matrix that names its `primary` metrics decides. Else tests that answer a question of the study are primary;

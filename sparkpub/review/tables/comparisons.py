@@ -24,17 +24,16 @@ Looking at many differences finds some by chance, so p-values are corrected (Hol
 a campaign, and of each machine of a campaign that ran on several; secondary ones, exploratory, are a family apart.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import (
     ALPHA,
     DETECTABLE_PERCENT,
@@ -55,11 +54,7 @@ from sparkpub.review.statistics.order import (
     order_over_machines,
     units,
 )
-from sparkpub.review.tables.cells import (
-    CELL_METRIC,
-    about_metrics,
-    in_matrix_order,
-)
+from sparkpub.review.tables.cells import by_cell
 from sparkpub.review.tables.column import (
     Columns,
     Places,
@@ -74,6 +69,10 @@ from sparkpub.review.tables.column import (
     texts,
 )
 from sparkpub.review.tables.reasons import why
+from sparkpub.review.tables.runs import of_all
+
+if TYPE_CHECKING:
+    from sparkpub.review.reviewed import ReviewedCampaign
 
 FIGURES: Columns = {
     **columns(
@@ -180,47 +179,38 @@ Compared = tuple[TableRow, list[TableRow]]
 # -- who is compared -----------------------------------------------------------------------------------------------
 
 
-def comparisons(
-    runs: pd.DataFrame,
-    campaigns: Mapping[str, ReviewedCampaign],
-) -> pd.DataFrame:
-    """Every comparison of the campaigns of a table of runs, cells in the order of the matrix. Behind them stand, of
-    campaigns that ran on several machines, the comparisons within each machine."""
-    data = {name: reviewed.campaign for name, reviewed in campaigns.items()}
-    baselines = {name: campaign.baseline for name, campaign in data.items()}
+def comparisons(reviewed: "ReviewedCampaign") -> pd.DataFrame:
+    """Every comparison of a campaign, cells in the order of the matrix. Behind them stand, where it ran on several
+    machines, the comparisons within each machine."""
+    campaign = reviewed.campaign
     about, sides = pairs_of(
-        runs[runs["counts"]],
-        campaigns,
-        lambda cells: cells["environment"] == cells["campaign"].map(baselines),
-        same=["campaign", "model", "workload", "metric"],
+        [reviewed],
+        lambda cells: cells["environment"] == campaign.baseline,
+        same=["model", "workload", "metric"],
     )
     if about.empty:
         return table(COLUMNS, [])
-    names = about["campaign"]
     about = about.assign(
         candidate=about["environment"],
-        baseline=names.map(baselines),
-        equivalence_margin_percent=[data[name].margin_percent for name in names],
-        margin_declared=[data[name].margin_declared for name in names],
+        baseline=campaign.baseline,
+        equivalence_margin_percent=campaign.margin_percent,
+        margin_declared=campaign.margin_declared,
     )
     found = _over_and_within_machines(sides, about)
-    machines = {name: len(reviewed.machines) for name, reviewed in campaigns.items()}
-    several = found["campaign"].map(machines) > 1
-    found = found[found["machine"].isna() | several]
-    return table(COLUMNS, judged(found, ["campaign", "machine", "family"]))
+    if len(reviewed.machines) < 2:
+        found = found[found["machine"].isna()]
+    return table(COLUMNS, judged(found, ["machine", "family"]))
 
 
 def pairs_of(
-    rows: pd.DataFrame,
-    campaigns: Mapping[str, ReviewedCampaign],
+    campaigns: Sequence["ReviewedCampaign"],
     is_baseline: Callable[[pd.DataFrame], "pd.Series[bool]"],
     same: Sequence[str],
 ) -> tuple[pd.DataFrame, list[Pairs]]:
     """Every metric of a cell, in the order of the matrix, with that of the cell among the baselines that is the same in
-    some columns: what the first is about (see `about_metrics`), and the runs of both."""
-    rows = in_matrix_order(rows, campaigns)
-    parts = groups(rows, CELL_METRIC)
-    about = about_metrics(rows, parts, campaigns)
+    some columns: what the first is about (see `by_cell`), and the runs of both."""
+    runs = of_all([each.runs for each in campaigns])
+    rows, parts, about = by_cell(campaigns, runs)
     about["part"] = about.index
     run = rows["run"].cat.codes.to_numpy()
     about["ran"] = [run[part].tobytes() for part in parts]

@@ -7,11 +7,10 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
     Estimate,
@@ -39,6 +38,9 @@ from sparkpub.review.tables.comparisons import (
     over_machines,
     pairs_of,
 )
+
+if TYPE_CHECKING:
+    from sparkpub.review.reviewed import ReviewedCampaign
 
 REPEAT_PERCENT = 5.0
 """The methodology's margin for a repeated campaign."""
@@ -112,14 +114,9 @@ def of_cells(found: Iterable[TableRow]) -> list[Estimate]:
     return known if is_enough else []
 
 
-def repeats(
-    runs: pd.DataFrame,
-    campaigns: Mapping[str, ReviewedCampaign],
-    against: str,
-) -> pd.DataFrame:
-    """Each cell of a table of runs against the same cell of an earlier campaign, whose runs are there, too."""
+def repeats(campaigns: Sequence["ReviewedCampaign"], against: str) -> pd.DataFrame:
+    """Each cell of some campaigns against the same cell of an earlier one, which is among them."""
     pairs, sides = pairs_of(
-        runs[runs["counts"]],
         campaigns,
         lambda cells: cells["campaign"] == against,
         same=["model", "environment", "workload", "metric"],

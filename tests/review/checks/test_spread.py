@@ -18,8 +18,6 @@ from sparkpub.review.checks.spread import (
     small_sample,
 )
 from sparkpub.review.checks.view import View
-from sparkpub.review.tables.column import rows
-from sparkpub.review.tables.comparisons import comparisons
 from tests.review.checks.in_memory import (
     a_run,
     a_view,
@@ -103,11 +101,8 @@ def in_turn(sequence: str, order: str, done: int = 0, **fields: Any) -> list[Sto
 
 def verdict(runs: Sequence[Stored]) -> str:
     """The verdict of the table: within each machine that ran both sides, then over the machines."""
-    reviewed = a_view(*runs).reviewed
-    name = reviewed.campaign.name
-    table = comparisons(reviewed.table, {name: reviewed})
-    table = table[table["machine"].isna()]
-    (row,) = rows(table[table["metric"] == TPUT])
+    every = a_view(*runs).reviewed.comparison_rows
+    (row,) = every.where(machine=None, metric=TPUT)
     return str(row.verdict)
 
 

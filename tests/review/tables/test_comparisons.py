@@ -40,7 +40,7 @@ def compared(
     cells = {("m", name): {metric: values} for name, values in sides.items()}
     known = {name: each for name, each in zip(sides, servers, strict=True) if each}
     campaign = a_campaign("c", cells, order=order, matrix=declared, servers=known)
-    table = ReviewedCampaign(campaign).table
+    table = ReviewedCampaign(campaign).runs
     one, other = (table[table["environment"] == name] for name in sides)
     found = compare(one, other, campaign, margin)
     assert found is not None
