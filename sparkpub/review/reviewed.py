@@ -131,7 +131,7 @@ class ReviewedCampaign:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """See `tables.cells`."""
-        return self._as_kept("cells", lambda: cells(self, self.runs))
+        return self._as_kept("cells", lambda: cells(self))
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:

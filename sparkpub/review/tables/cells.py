@@ -98,14 +98,21 @@ COLUMNS: Columns = {
 }
 
 
-def cells(
-    reviewed: "ReviewedCampaign", runs: pd.DataFrame, *, resampled: bool = True
-) -> pd.DataFrame:
-    """Every metric of every cell that has values in some of a campaign's rows, cells in the order of the matrix. Unless
-    they are `resampled`, the bootstrap is empty: no check asks for it."""
+def cells(reviewed: "ReviewedCampaign") -> pd.DataFrame:
+    """Every metric of every cell of a campaign that has values, cells in the order of the matrix."""
+    found = plain_cells(reviewed, reviewed.runs)
+    ends = by_size([*map(np.array, found["levels"])], bootstrap)
+    return table(COLUMNS, found.join(ends[found["is_independent"]]))
+
+
+def plain_cells(reviewed: "ReviewedCampaign", runs: pd.DataFrame) -> pd.DataFrame:
+    """The same of some of its rows without the bootstrap, for which no check asks, and with the values of each cell in
+    order of time, machines brought to one level: `levels`."""
     rows, parts, found = by_cell([reviewed], runs)
     found = found.join(_described(rows, parts))
-    found = found.join(_trends(rows, parts, found))
+    values = levelled(rows, CELL_METRIC)
+    found["levels"] = [tuple(values[part].tolist()) for part in parts]
+    found = found.join(_trends(found))
     primary = found[found["family"] == "primary"]
     found["trend_p_adjusted"] = corrected(primary, "trend_p_value", ["family"])
     names = texts(rows["run"])
@@ -115,11 +122,7 @@ def cells(
     counts = [Counter(machines[part] if several else ()) for part in parts]
     found["machines"] = list(map(tuple, counts))
     found["n_by_machine"] = [tuple(count.values()) for count in counts]
-    if resampled:
-        values = rows["value"].to_numpy()
-        ends = by_size([values[part] for part in parts], bootstrap)
-        found = found.join(ends[found["is_independent"]])
-    return table(COLUMNS, found)
+    return found
 
 
 def summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -243,12 +246,9 @@ def _over_machines(within: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _trends(
-    rows: pd.DataFrame, parts: Sequence[Places], about: pd.DataFrame
-) -> pd.DataFrame:
+def _trends(found: pd.DataFrame) -> pd.DataFrame:
     """The trend of primary metrics and of memory in run order, within machines."""
-    is_wanted = (about["family"] == "primary") | about["is_memory"].astype(bool)
-    wanted = np.flatnonzero(is_wanted).tolist()
-    values = levelled(rows, CELL_METRIC)
-    found = by_size([values[parts[number]] for number in wanted], trends)
-    return found.set_axis(wanted).add_prefix("trend_").reindex(about.index)
+    is_wanted = (found["family"] == "primary") | found["is_memory"].astype(bool)
+    wanted = found.loc[is_wanted, "levels"]
+    of_each = by_size([*map(np.array, wanted)], trends)
+    return of_each.set_axis(wanted.index).add_prefix("trend_").reindex(found.index)

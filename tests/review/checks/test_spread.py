@@ -202,7 +202,7 @@ def measured(figure: Figure, iterations: int = 10, models: str = "abc") -> View:
     ],
 )
 def test_a_line_is_one_measurement(figure: Figure, is_found: bool) -> None:
-    found = [(pair.x, pair.y) for pair in restated(measured(figure))]
+    found = [(x, y) for _, x, y, _ in restated(measured(figure))]
     assert found == [("peak_memory_gib", "kv_cache_gib")] * is_found
 
 
