@@ -226,14 +226,10 @@ def _counts(statistic: Statistic, question: Question) -> list[int]:
     """The runs that an answer rests on, by machine where each of them counts once."""
     if not question.metric:
         return [len(question.chosen.records)]
-    if statistic.kind == "sample":
-        row = _sample(question)
-        if row is not None and hasattr(row, "n_by_machine"):  # of a whole cell
-            return list(row.n_by_machine) or [row.n]
-    values = question.values
-    if statistic.is_column and len(values):
-        return list(Counter(texts(values["machine"])).values())
-    return [len(values)]
+    row = _sample(question)
+    if row is None:
+        return [0]
+    return (statistic.is_column and list(row.n_by_machine)) or [row.n]
 
 
 def _of_comparison(row: TableRow) -> tuple[tuple[int, ...], str]:
@@ -324,8 +320,8 @@ def _pooled(question: Question) -> TableRow | None:
     values = question.values
     parts = groups(values, ["model", "workload"])
     found = [question.compare(values.iloc[part]) for part in parts]
-    known = of_cells([one[0] for one in found if one is not None])
-    if not known:
+    known = of_cells(pd.DataFrame([one[0] for one in found if one is not None]))
+    if known is None:
         return None
     together = over(known)
     return SimpleNamespace(

@@ -117,11 +117,8 @@ def plain_cells(reviewed: "ReviewedCampaign", runs: pd.DataFrame) -> pd.DataFram
     found["trend_p_adjusted"] = corrected(primary, "trend_p_value", ["family"])
     names = texts(rows["run"])
     found["runs"] = [tuple(names[part]) for part in parts]
-    machines = texts(rows["machine"])
-    several = len(reviewed.machines) > 1
-    counts = [Counter(machines[part] if several else ()) for part in parts]
-    found["machines"] = list(map(tuple, counts))
-    found["n_by_machine"] = [tuple(count.values()) for count in counts]
+    if len(reviewed.machines) < 2:
+        found["machines"] = found["n_by_machine"] = [()] * len(found)
     return found
 
 
@@ -210,10 +207,12 @@ def _described(rows: pd.DataFrame, parts: Sequence[Places]) -> pd.DataFrame:
     ]
     found = by_size(samples, described).join(by_size(units, mean_of))
     found["is_independent"] = found["n"] == list(map(len, units))
-    for number, part in enumerate(parts):
-        on = machines[part]
-        if (on != on[0]).any():
-            within = [part[on == name] for name in dict.fromkeys(on)]
+    on_each = [Counter(machines[part]) for part in parts]
+    found["machines"] = list(map(tuple, on_each))
+    found["n_by_machine"] = [tuple(count.values()) for count in on_each]
+    for number, (part, on) in enumerate(zip(parts, on_each, strict=True)):
+        if len(on) > 1:
+            within = [part[machines[part] == name] for name in on]
             together = _over_machines(_described(rows, within))
             found.loc[number, list(together)] = list(together.values())
     found.loc[~found["is_independent"], "autocorrelation"] = np.nan
@@ -229,8 +228,7 @@ def _over_machines(within: pd.DataFrame) -> dict[str, Any]:
     """What several machines, of which each is described, show together: each counts once. There is no interval where
     one of them has none."""
     n, sd = within["n"], within["sd"].fillna(0)
-    each = within[["mean", "error", "df"]].itertuples(index=False)
-    mean = together([Estimate(*figures) for figures in each])
+    mean = together(Estimate(*within[["mean", "error", "df"]].to_numpy().T))
     low, high = mean.ends()
     # Of n runs n - 1 distances from their machine's mean are free.
     df = n.sum() - len(n)

@@ -7,7 +7,6 @@ A selection is a mask on a table of runs, whose rows stand in order of time:
     native, container = (of & (runs["environment"] == name) for name in ("native", "container"))
     found, _ = compare(runs[native], runs[container], campaign)   # None where one side has no row
     found.difference, found.ci95_difference, found.p_value     # what `FIGURES` describes; None where there is no figure
-    estimate(found)                                            # value, error and df; None where runs are only described
 
 The analysis follows the order as it was really run:
 
@@ -361,7 +360,7 @@ def _over_and_within_machines(
     is_alone = ~each["pair"].duplicated(keep=False)
     overall = each[is_alone]
     several = [
-        {"pair": pair} | over_machines(rows(mine))
+        {"pair": pair} | over_machines(mine)
         for pair, mine in each[~is_alone].groupby("pair")
     ]
     if several:
@@ -439,39 +438,37 @@ def deciding(row: TableRow, figure: str = "difference") -> Interval | None:
 # -- several machines ----------------------------------------------------------------------------------------------
 
 
-def estimate(row: TableRow, *, percent: bool = False) -> Estimate | None:
-    """The difference of a comparison with its standard error, in its unit or in percent of the baseline's mean; None
-    where the runs are only described, and for percent of what has no true zero."""
-    needed = row.ci95_difference, row.p_value, row.difference_percent if percent else 0
-    if None in needed:
-        return None
-    scale = 100 / abs(row.mean_baseline) if percent else 1.0
-    return Estimate(scale * row.difference, scale * row.error, row.df)
+def estimates(found: pd.DataFrame, *, percent: bool = False) -> Estimate:
+    """The differences of comparisons with their standard errors, in their unit or in percent of the baseline's mean,
+    without those that only describe their runs, or have no interval."""
+    columns = ["difference", "error", "df", "mean_baseline"]
+    value, error, df, base = found[columns].to_numpy(float).T
+    scale = 100 / np.abs(base) if percent else 1.0
+    each = Estimate(scale * value, scale * error, df)
+    return each.of(found["p_value"].notna().to_numpy() & ~np.isnan(each.ends()[0]))
 
 
-def effects(within: Sequence[TableRow]) -> list[Estimate]:
+def effects(within: pd.DataFrame) -> Estimate | None:
     """What machines found, each within itself, for `over`: in percent of their own baselines, so that a faster machine
-    counts no more than a slow one, or in the metric's unit where there is no true zero. Empty where a machine ran its
+    counts no more than a slow one, or in the metric's unit where there is no true zero. None where a machine ran its
     environments in blocks, or fewer than two have an effect with an error."""
-    relative = all(row.difference_percent is not None for row in within)
-    each = [estimate(row, percent=relative) for row in within]
-    known = [found for found in each if found is not None]
-    blocked = any(row.order == "blocked" for row in within)
-    return [] if blocked or len(known) < 2 else known
+    relative = bool(within["difference_percent"].notna().all())
+    known = estimates(within, percent=relative)
+    blocked = (within["order"] == "blocked").any()
+    return None if blocked or len(known.value) < 2 else known
 
 
-def over_machines(within: Sequence[TableRow]) -> dict[str, Any]:
+def over_machines(of: pd.DataFrame) -> dict[str, Any]:
     """One comparison over several machines, from those within each of two or more: the columns of `difference`.
 
     Means and difference are those of a machine with the mean baseline. Where one machine ran its environments in
     blocks the whole is confounded; where one has too few runs it is undecided.
     """
-    of = pd.DataFrame(within)
-    known, base = effects(within), of["mean_baseline"].mean()
+    known, base = effects(of), of["mean_baseline"].mean()
     relative = of["difference_percent"].notna().all()
     scale = base / 100 if relative else 1.0
     mean = of["difference_percent" if relative else "difference"].mean()
-    effect = over(known) if known else Estimate(mean, np.nan, np.nan)
+    effect = Estimate(mean, np.nan, np.nan) if known is None else over(known)
     independent = of["servers"].fillna(of[["n_baseline", "n_candidate"]].min(axis=1))
     return {
         "mean_baseline": base,
