@@ -26,7 +26,7 @@ from sparkpub.review.tables import (
     over,
     runs,
 )
-from sparkpub.review.tables.column import Rows, table
+from sparkpub.review.tables.column import TableRows, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,15 +180,15 @@ class Results:
     # -- row by row, for code that puts rows into words ----------------------------------------------------------
 
     @cached_property
-    def cell_rows(self) -> Rows:
+    def cell_rows(self) -> TableRows:
         """The table of cells."""
-        return Rows(chain(*(each.cell_rows for each in self.campaigns.values())))
+        return TableRows(chain(*(each.cell_rows for each in self.campaigns.values())))
 
     @cached_property
-    def comparison_rows(self) -> Rows:
+    def comparison_rows(self) -> TableRows:
         """The comparisons over all machines."""
         each = (reviewed.comparison_rows for reviewed in self.campaigns.values())
-        return Rows(row for row in chain(*each) if row.machine is None)
+        return TableRows(row for row in chain(*each) if row.machine is None)
 
 
 def load(

@@ -14,7 +14,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.tables.cells import cells
-from sparkpub.review.tables.column import Rows, rows
+from sparkpub.review.tables.column import TableRows, rows
 from sparkpub.review.tables.comparisons import comparisons
 from sparkpub.review.tables.runs import runs as table_of_runs
 
@@ -143,12 +143,12 @@ class ReviewedCampaign:
         return make() if kept is None else kept
 
     @cached_property
-    def cell_rows(self) -> Rows:
+    def cell_rows(self) -> TableRows:
         """Those of `cells`."""
         return rows(self.cells)
 
     @cached_property
-    def comparison_rows(self) -> Rows:
+    def comparison_rows(self) -> TableRows:
         """Those of `comparisons`."""
         return rows(self.comparisons)
 

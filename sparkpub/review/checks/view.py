@@ -18,7 +18,7 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.tables.cells import plain_cells
-from sparkpub.review.tables.column import Rows, rows
+from sparkpub.review.tables.column import TableRows, rows
 
 once = lru_cache(maxsize=1)
 """For what a function makes of a view, which several checks share: kept until another campaign is looked at."""
@@ -109,7 +109,7 @@ class View:
         return table[table["counts"] & table["metric"].isin(self.results) & ~grows]
 
     @cached_property
-    def cells(self) -> Rows:
+    def cells(self) -> TableRows:
         """The rows of the table of cells, of the results, with the `levels` of their runs: see `plain_cells`."""
         return rows(plain_cells(self.reviewed, self.results_table))
 

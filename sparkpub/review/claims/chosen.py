@@ -12,7 +12,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
 from sparkpub.review.tables.cells import summary
-from sparkpub.review.tables.column import Rows, rows, texts
+from sparkpub.review.tables.column import TableRows, rows, texts
 from sparkpub.review.tables.runs import of_all
 
 AXES = ("model", "environment", "workload")
@@ -62,12 +62,12 @@ class Chosen:
         return cells if is_all and len(self.campaigns) == 1 else ()
 
     @cached_property
-    def described(self) -> Rows:
+    def described(self) -> TableRows:
         """What `summary` says of each metric that has values: of all runs of a cell, what the table of cells says."""
         if len(self.whole) != 1:
             return rows(summary(self.valued, ["metric"]))
         (cell,) = self.whole
-        return Rows(self.campaigns[0].cell_rows.where(cell=cell))
+        return TableRows(self.campaigns[0].cell_rows.where(cell=cell))
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)

@@ -90,8 +90,8 @@ def plain(column: "pd.Series[Any]") -> list[Any]:
     ]
 
 
-class Rows(list[TableRow]):
-    """Rows of a table, in its order: the one way to ask for some of them is `where`."""
+class TableRows(list[TableRow]):
+    """TableRows of a table, in its order: the one way to ask for some of them is `where`."""
 
     def __init__(self, rows: Iterable[TableRow]) -> None:
         super().__init__(rows)
@@ -107,7 +107,7 @@ class Rows(list[TableRow]):
         return self._by[names].get((*wanted.values(),), ())
 
 
-def rows(table: pd.DataFrame) -> Rows:
+def rows(table: pd.DataFrame) -> TableRows:
     """The rows of a table, None where there is nothing.
 
     The columns `…_low` and `…_high` of an interval are one attribute, a pair or None. A row about a cell has it as
@@ -127,7 +127,7 @@ def rows(table: pd.DataFrame) -> Rows:
     if members.keys() >= set(axes):
         members["cell"] = list(zip(*(members[axis] for axis in axes), strict=True))
     row = namedtuple("row", members)  # type: ignore[misc]
-    return Rows(map(row._make, zip(*members.values(), strict=True)))
+    return TableRows(map(row._make, zip(*members.values(), strict=True)))
 
 
 Places = NDArray[np.int64]
