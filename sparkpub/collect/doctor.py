@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sparkpub.collect import endpoints, state, watch
+from sparkpub.collect import state, watch
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments.chroot import may_mount
@@ -16,7 +16,7 @@ from sparkpub.collect.environments.docker import described
 from sparkpub.collect.gates import NONE
 from sparkpub.collect.git import Repository
 from sparkpub.collect.machine import cgroup, controls, inventory, nvml, proc, processes
-from sparkpub.collect.obstacles import obstacles, unprepared
+from sparkpub.collect.obstacles import in_the_way
 from sparkpub.collect.session import collect
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.plan.plan import plan
@@ -60,10 +60,12 @@ def examine(
     found = [*_gpu(), *_machine(data), *_permitted()]
     if matrix is None:
         return [*found, _engines(), _git(data)]
-    found += [*_matrix(matrix), _git(data)]
+    runs = plan(matrix)
+    for line in in_the_way(matrix, runs):
+        found.append(Diagnosis("matrix", "missing", line))
     done = len(known_records(data / matrix.campaign))
-    detail = f"{len(plan(matrix))} runs planned, {done} recorded"
-    found.append(Diagnosis("matrix", "ok", detail))
+    detail = f"{len(runs)} runs planned, {done} recorded"
+    found += [_git(data), Diagnosis("matrix", "ok", detail)]
     if smoke and not any(item.state == "missing" for item in found):
         found += _smoke(matrix)
     return found
@@ -165,20 +167,6 @@ def _git(data: Path) -> Diagnosis:
         return Diagnosis("git", "warning", detail, remedy)
     target = f"--push goes to {upstream}" if upstream else "no upstream for --push"
     return Diagnosis("git", "ok", f"runs are committed; {target}")
-
-
-def _matrix(matrix: Matrix) -> Iterator[Diagnosis]:
-    runs = plan(matrix)
-    standing = obstacles(matrix, runs)
-    for name, item in standing:
-        yield Diagnosis(f"environment {name}", "missing", item.what, item.remedy)
-    for name in dict.fromkeys(run.environment for run in runs):
-        if name not in dict(standing):
-            yield Diagnosis(f"environment {name}", "ok", "ready")
-    for line in unprepared(matrix, runs):
-        yield Diagnosis("workload", "missing", line)
-    for line in endpoints.absent(matrix, runs):
-        yield Diagnosis("server or client", "missing", line)
 
 
 def _smoke(matrix: Matrix) -> Iterator[Diagnosis]:

@@ -1,14 +1,15 @@
 """One run about to be measured: what of the plan, which attempt, its command, where that runs, and its server."""
 
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from sparkpub.collect import endpoints
 from sparkpub.collect.environments import ENVIRONMENTS, client_place
 from sparkpub.collect.environments.base import Environment
+from sparkpub.plan.address import host_of, is_loopback
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
@@ -75,7 +76,7 @@ class Job:
     def elsewhere(self) -> bool:
         """Whether the run measures a server of another machine: this one's sensors say nothing of it."""
         server = self.running_server
-        return server is not None and not endpoints.is_here(server.url)
+        return server is not None and not is_here(server.url)
 
     @cached_property
     def command(self) -> Command:
@@ -111,3 +112,23 @@ def labelled(cell: tuple[str, str, str], iteration: int, repeat_of: str | None) 
     """A run, or a repeat of one, for people."""
     kind = " repeat" if repeat_of else ""
     return f"{'/'.join(cell)} {iteration}{kind}"
+
+
+def is_here(url: str) -> bool:
+    """Whether a server's address is one of this machine's own: only such an address can be listened on."""
+    if is_loopback(url):
+        return True
+    try:
+        found = socket.getaddrinfo(host_of(url), 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return any(_is_own(family, place) for family, _, _, _, place in found)
+
+
+def _is_own(family: socket.AddressFamily, place: tuple[Any, ...]) -> bool:
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(place)
+        except OSError:
+            return False
+    return True

@@ -10,9 +10,8 @@ What is private is replaced once: when log and outputs are sealed, by the collec
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +105,12 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
     with suppress(OSError, ValueError):
         private = dict(outside.json_document(outside.content(place / PRIVATE)))
     redactor = redactor.also({}, private.get("replaced", {}))
-    sealed = seal(place, folder, draft.stem, private.get("outputs", {}), redactor)
+    outputs = private.get("outputs", {})
+    evidence, lacking = seal(place, folder, draft.stem, outputs, redactor)
     found = {
         "status_reason": reason,
-        "evidence": sealed.evidence,
-        "unavailable": draft.unavailable | sealed.unavailable,
+        "evidence": evidence,
+        "unavailable": draft.unavailable | lacking,
     }
     document = redactor.record(draft.model_copy(update=found).model_dump())
     return finish(folder, Record.model_validate(document, strict=False))
@@ -126,73 +126,66 @@ def _without_record(folder: Path) -> Record | None:
     return draft
 
 
-@dataclass
-class Sealed:
-    """Evidence in its final place. `content` is what the workload's parser reads, by role."""
-
-    evidence: tuple[Evidence, ...] = ()
-    content: dict[str, bytes] = field(default_factory=dict)
-    unavailable: dict[str, str] = field(default_factory=dict)
-
-    def add(self, role: Any, path: Path, cut: int = 0) -> None:
-        """One file more, as it lies there now, of which so many bytes were cut."""
-        item = Evidence(
-            role=role,
-            path=path.name,
-            sha256=file_sha256(path),
-            bytes=path.stat().st_size,
-            truncated=cut > 0,
-        )
-        self.evidence += (item,)
-
-
 def seal(
     place: Path,
     folder: Path,
     stem: str,
     outputs: Mapping[str, str],
     redactor: Redactor,
-) -> Sealed:
+) -> tuple[tuple[Evidence, ...], dict[str, str]]:
     """Write the log, telemetry and outputs of a run from its own folder beside its record, as `<stem>.<role>…`, without
-    what is private. Log and outputs stay where they are, so that a second try finds them."""
-    sealed = Sealed()
+    what is private; returns them, and why others are not there, by role. Log and outputs stay where they are, so that a
+    second try finds them."""
+    evidence: list[Evidence] = []
+    lacking: dict[str, str] = {}
+
+    def add(role: Any, path: Path, cut: int = 0) -> None:
+        size, digest = path.stat().st_size, file_sha256(path)
+        item = Evidence(
+            role=role, path=path.name, sha256=digest, bytes=size, truncated=cut > 0
+        )
+        evidence.append(item)
+
     printed = [name for name in (SERVER_LOG, LOG) if (place / name).is_file()]
     if printed:
         most = CAP // len(printed)
         logs = [_output(place, name, redactor, most) or (b"", 0) for name in printed]
         path = folder / f"{stem}.log"
-        content = b""
-        for said, _ in logs:
-            if content and not content.endswith(b"\n"):
-                content += b"\n"  # what the command prints begins a line of its own
-            content += said
-        write_atomic(path, content)
-        sealed.add("log", path, sum(cut for _, cut in logs))
-        sealed.content["log"] = content
+        # What the command prints begins a line of its own.
+        ends = [said.removesuffix(b"\n") for said, _ in logs[:-1] if said]
+        write_atomic(path, b"\n".join([*ends, logs[-1][0]]))
+        add("log", path, sum(cut for _, cut in logs))
     else:
-        sealed.unavailable["log"] = _ENDED
+        lacking["log"] = _ENDED
     source, path = place / TELEMETRY, folder / f"{stem}.{TELEMETRY}"
     if source.is_file():
         source.replace(path)
     if path.is_file():
-        sealed.add("telemetry", path)
+        add("telemetry", path)
     else:
-        sealed.unavailable["telemetry"] = _ENDED
+        lacking["telemetry"] = _ENDED
     for role, name in outputs.items():
         output = _output(place / WORK, name, redactor, CAP)
         if output is None:
-            sealed.unavailable[role] = "the command did not write it"
+            lacking[role] = "the command did not write it"
             continue
         path = folder / f"{stem}.{role}.json"
         content, cut = output
         write_atomic(path, content)
-        sealed.add(role, path, cut)
+        add(role, path, cut)
         if cut:
             why = f"{cut} bytes in its middle were cut: files are capped"
-            sealed.unavailable[f"{role}_content"] = why
-        else:
-            sealed.content[role] = content
-    return sealed
+            lacking[f"{role}_content"] = why
+    return tuple(evidence), lacking
+
+
+def answered(folder: Path, evidence: Iterable[Evidence]) -> dict[str, bytes]:
+    """What the workload's parser reads, by role: the log, and outputs that are whole."""
+    return {
+        item.role: (folder / item.path).read_bytes()
+        for item in evidence
+        if item.role == "log" or (item.role != "telemetry" and not item.truncated)
+    }
 
 
 def _output(

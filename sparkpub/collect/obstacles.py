@@ -2,16 +2,20 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from sparkpub.collect import endpoints
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.environments.base import Obstacle
 from sparkpub.collect.job import Job
 from sparkpub.collect.machine import nvml
+from sparkpub.plan.address import is_loopback
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.plan.references import unset
+from sparkpub.plan.workloads.base import RunningServer
+from sparkpub.plan.workloads.payload import pages
+from sparkpub.record import package
 from sparkpub.record.errors import CollectError, WorkloadError
 from sparkpub.record.telemetry import VISIBLE
 
@@ -64,13 +68,57 @@ def unprepared(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
     return list(lines)
 
 
+def absent(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
+    """Clients that are not installed, and servers that do not answer or do not serve the model, a line each."""
+    lines: dict[str, None] = {}
+    servers: dict[RunningServer, None] = {}
+    for run in {(run.environment, run.workload): run for run in runs}.values():
+        job = Job(matrix, run)
+        lines |= dict.fromkeys(_not_installed(job))
+        server = job.running_server
+        # A container has a loopback of its own.
+        shared = job.environment.shares_ports(job.options)
+        if server is not None and (shared or not is_loopback(server.url)):
+            servers[server] = None
+    for server in servers:
+        lines |= dict.fromkeys(_no_server(server))
+    return list(lines)
+
+
+def _not_installed(job: Job) -> Iterator[str]:
+    """A client, or the engine of a payload of ours, that is not there, where that can be seen from outside."""
+    place, around = job.client
+    programs = job.asked.programs
+    has = partial(place.has_program, options=around)
+    if programs and all(has(name) is False for name in programs):
+        name, install = next(iter(programs.items()))
+        where = f"environment {job.run.environment}"
+        yield f"{name} is not installed, {where}; install with: {install}"
+    for name, extra in job.asked.modules.items():
+        if place.has_module(name, around) is False:
+            install = package.install_command(extra)
+            yield f"{name} is not installed, which the runs need; install it with: {install}"
+
+
+def _no_server(server: RunningServer) -> Iterator[str]:
+    """Why a server cannot be measured, and what to do about it.
+
+    A matrix may be anybody's: to look at it sends no key to the address in it, and a server that wants one is there.
+    """
+    try:
+        pages.models(server.url, server.model, keyed=False)
+    except pages.StopError as error:
+        if not (error.keyless and os.environ.get("OPENAI_API_KEY")):
+            yield str(error)
+
+
 def in_the_way(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
     """Everything that stands in the way of these runs, one line each."""
     lines = [
         f"{item.what}, environment {name}; {item.remedy}"
         for name, item in obstacles(matrix, runs)
     ]
-    return lines + unprepared(matrix, runs) + endpoints.absent(matrix, runs)
+    return lines + unprepared(matrix, runs) + absent(matrix, runs)
 
 
 def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sparkpub.collect import endpoints, state
+from sparkpub.collect import state
 from sparkpub.collect.books import TO_DO, known_records
 from sparkpub.collect.declaring import refuse_another_campaign
 from sparkpub.collect.job import Job
+from sparkpub.collect.obstacles import absent
 from sparkpub.collect.progress import duration
 from sparkpub.plan import coverage
 from sparkpub.plan.environments import DockerOptions
@@ -51,7 +52,7 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
         "runs": runs,
         "estimate_seconds": estimate(matrix, records, left),
         "pauses_seconds": round(pauses(matrix, records, len(left)), 1),
-        "absent": endpoints.absent(matrix, left),
+        "absent": absent(matrix, left),
         "recipes": list(_recipes(matrix)),
     }
 

@@ -1,9 +1,9 @@
 """Which packages the environment measured has: asked of its own Python, once per environment."""
 
 import json
-import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -22,26 +22,21 @@ def installed(environment: Environment, options: Any) -> "dict[str, str] | str":
         "import importlib.metadata as m, json; "
         "print(json.dumps({d.metadata['Name']: d.version for d in m.distributions() if d.metadata['Name']}))"
     )
-    folder = Path(tempfile.mkdtemp(prefix="sparkpub-"))
     said = BytesIO()
     try:
-        running = environment.launch(
-            Launch(Command((PYTHON, "-c", code)), folder, said.write, "packages"),
-            options,
-        )
-        try:
-            ended = running.wait(PATIENCE) or running.stop()
-        finally:
-            running.close()
-        found: Mapping[str, str] = json.loads(
-            said.getvalue().decode(errors="replace").strip().splitlines()[-1]
-        )
+        with tempfile.TemporaryDirectory(
+            prefix="sparkpub-", ignore_cleanup_errors=True
+        ) as folder:
+            asked = Command((PYTHON, "-c", code))
+            launch = Launch(asked, Path(folder), said.write, "packages")
+            with closing(environment.launch(launch, options)) as running:
+                ended = running.wait(PATIENCE) or running.stop()
+        lines = said.getvalue().decode(errors="replace").strip().splitlines()
+        found: Mapping[str, str] = json.loads(lines[-1])
         if ended.code == 0:
             return dict(sorted(found.items()))
     except CollectError as error:
         return f"Python could not be asked: {error.what}"
     except (ValueError, IndexError, AttributeError):
         pass
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return "Python did not answer with its packages"

@@ -29,7 +29,7 @@ from sparkpub.plan.recipes import key_of
 from sparkpub.plan.workloads import server_pages
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
-from sparkpub.record.errors import CollectError, UsageError
+from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.store import Stored
@@ -139,47 +139,19 @@ def look(
 ) -> FoundServer:
     """Who answers at an address, with a short answer of the model.
 
-    Raises UsageError where no server is, or none of the model, or one of several; CollectError where the model gives no
-    answer, or one without sense.
+    Raises UsageError where no server is, or none of the model, or one of several, or the model gives no answer.
     """
     try:
         url = base_of(address)
     except ValueError as error:
         raise UsageError(str(error), remedy="give host and port") from None
     try:
-        names = pages.models(url, model, "--model")
+        server = pages.look(url, model, "--model", random_weights=random)
     except pages.StopError as error:
         raise UsageError(str(error)) from None
-    said = pages.who(url)
-    chosen = model or _chosen(url, pages.loaded(said) or names)
-    if said.get("/api/version") is not None:
-        said[pages.SHOW] = pages.shown(url, chosen)
-    try:
-        answer = pages.answer(url, chosen)
-    except pages.StopError as error:
-        what = f"{chosen} gave no answer: {error}"
-        raise CollectError(what, where=url, remedy="look at the server's log") from None
-    none = pages.no_answer(answer["text"])
-    if none is not None and not random:
-        raise CollectError(
-            f"{chosen} gave no answer: {none}",
-            where=url,
-            remedy="nothing is measured; for weights that are random on purpose add --random-weights",
-        )
-    server = {
-        "model": chosen,
-        "said": said,
-        "metrics_after": pages.counters(url),
-    }
-    return FoundServer(url, chosen, server_pages.identity(server), answer, random)
-
-
-def _chosen(url: str, names: list[str]) -> str:
-    """The model that a server holds, or the only one that it lists. Raises UsageError where it lists several."""
-    if len(names) > 1:
-        what = f"the server has {len(names)} models: {pages.some(names)}"
-        raise UsageError(what, where=url, remedy="choose one with --model")
-    return names[0]
+    server["metrics_after"] = pages.counters(url)
+    identity, answer = server_pages.identity(server), server["answer"]
+    return FoundServer(url, server["model"], identity, answer, random)
 
 
 def declare(

@@ -13,12 +13,12 @@ from pydantic_core import to_jsonable_python
 
 from sparkpub import __version__
 from sparkpub.collect import journal, phases, sampling
-from sparkpub.collect.environments.base import Launch
+from sparkpub.collect.environments.base import Launch, Running
 from sparkpub.collect.gates import floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.job import Job
-from sparkpub.collect.journal import TELEMETRY, Sealed
-from sparkpub.collect.process import Log, Process, how
+from sparkpub.collect.journal import TELEMETRY
+from sparkpub.collect.log import Log
 from sparkpub.collect.progress import duration
 from sparkpub.collect.sampling import Sampling
 from sparkpub.collect.server import SERVER_START, LiveServer
@@ -92,12 +92,11 @@ class Run:
         )
         self.fields = _draft(station, job, gates)
         self.watch = Watch(self._say)
-        self.process: Process | None = None
+        self.process: Running | None = None
         """The command, once it was launched."""
         self.stopped: tuple[Status, str] | None = None
         """Why the collector ended the run, or could not start it: status and reason."""
         self.telemetry = Telemetry({})
-        self.sealed = Sealed()
         self.load: Load | None = None
         """The load that the run's own report says."""
 
@@ -171,7 +170,8 @@ class Run:
         Raises NeverStartedError where the environment cannot start any run now.
         """
         job, server = self.job, self.server
-        served = None if server is None else server.running
+        place, options = job.client
+        served = None if server is None else server.process
         work = self.place / WORK
         for path, content in job.command.files().items():
             target = work / path
@@ -197,21 +197,21 @@ class Run:
             run, hear = self.fields["run_id"], self.log.write
             launch = Launch(job.command, work, hear, run, server=served)
             try:
-                process = Process(job.client, launch)
+                process = place.start(launch, options)
             except NeverStartedError:
                 raise
             except CollectError as error:
                 self.stopped = _failed(error.lines()[0])
                 return
             stack.enter_context(closing(process))
-            sampler.launched(process.running.pid, process.launched)
+            sampler.launched(process.pid, process.launched)
             self._watch(process, sampler)
         self._note_end(process)
 
-    def _note_end(self, process: Process) -> None:
+    def _note_end(self, process: Running) -> None:
         """What shows once the command and the sampler have ended."""
-        running, self.process = process.running, process
-        self.fields |= {"argv": running.argv, "isolation": running.isolation}
+        self.process = process
+        self.fields |= {"argv": process.argv, "isolation": process.isolation}
         if self.log.problem is not None:
             what = f"the log could not be written to its end: {self.log.problem}"
             self.watch.note("note", what)
@@ -220,7 +220,7 @@ class Run:
             self.watch.left_behind(self.telemetry)
         self.watch.kernel(process.seconds)
 
-    def _watch(self, process: Process, sampler: Sampling) -> None:
+    def _watch(self, process: Running, sampler: Sampling) -> None:
         """Wait for the end, or bring it about."""
         for elapsed in process.ticks(TICK):
             temperature = self._look(sampler)
@@ -266,21 +266,18 @@ class Run:
         """Log, telemetry and outputs, beside where the record will be, without what is private."""
         if self.job.elsewhere:
             (self.place / TELEMETRY).unlink(missing_ok=True)
-        folder, stem = self.station.folder, self._stem
-        outputs = self.job.command.outputs
-        self.sealed = journal.seal(self.place, folder, stem, outputs, self.redactor)
-
-    @property
-    def _stem(self) -> str:
-        run_id: str = self.fields["run_id"]
-        return run_id.removeprefix(f"{self.station.matrix.campaign}-")
+        folder, outputs = self.station.folder, self.job.command.outputs
+        stem = self.fields["run_id"].removeprefix(f"{self.station.matrix.campaign}-")
+        evidence, lacking = journal.seal(
+            self.place, folder, stem, outputs, self.redactor
+        )
+        self.fields |= {"evidence": evidence, "unavailable": lacking}
 
     def finish(self) -> Stored:
         """Read what the command answered, and write the record."""
         job, server, process = self.job, self.server, self.process
-        content = self.sealed.content
-        files = {role: text for role, text in content.items() if role != "log"}
-        answer = job.workload.parse(content.get("log", b""), files, job.asked)
+        files = journal.answered(self.station.folder, self.fields["evidence"])
+        answer = job.workload.parse(files.pop("log", b""), files, job.asked)
         self.load = answer.load
         status, reason = self._status(answer)
         if reason is not None:
@@ -308,7 +305,6 @@ class Run:
             "memory": sampled_metrics.ledger(
                 self.telemetry, machine.memory_total_gib or 0.0
             ),
-            "evidence": self.sealed.evidence,
             "unavailable": self._unavailable(),
         }
         if job.elsewhere:
@@ -321,7 +317,7 @@ class Run:
         assert self.process is not None
         assert self.process.exit is not None
         if self.process.exit.code != 0:
-            reason = how(self.process.exit)
+            reason = str(self.process.exit)
             return "failed", "; ".join((reason, *answer.problems))
         if not answer.complete:
             why = "; ".join(answer.problems)
@@ -378,7 +374,7 @@ class Run:
 
     def _unavailable(self) -> dict[str, str]:
         """What the record lacks, and why."""
-        reasons = self.watch.unavailable | self.sealed.unavailable
+        reasons: dict[str, str] = self.watch.unavailable | self.fields["unavailable"]
         if self._container is None:
             reasons |= {"container": self.job.environment.no_container}
         if self.server is not None and self.server.first_run is not None:

@@ -17,8 +17,8 @@ from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import Launch, Running
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
+from sparkpub.collect.log import Log
 from sparkpub.collect.machine.tree import ProcessTree
-from sparkpub.collect.process import Log, Process, how
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import Server
@@ -57,13 +57,8 @@ class LiveServer:
         self.tree: ProcessTree | None = None
         self.container: Container | None = None
         """The container that it runs in, where an engine runs it."""
-        self.process: Process | None = None
+        self.process: Running | None = None
         """None where it was not started, or was stopped."""
-
-    @property
-    def running(self) -> Running | None:
-        """Its processes or container, where it was started and not stopped."""
-        return None if self.process is None else self.process.running
 
     def heard_in(self, path: Path) -> Log:
         """Have what it printed before its first run, and what it prints until the log is closed, in a file of a run."""
@@ -92,15 +87,15 @@ class LiveServer:
             return
         launch = Launch(self._command, self._work, self._log.write, self.name)
         try:
-            self.process = Process((environment, options), launch)
+            self.process = environment.start(launch, options)
         except NeverStartedError:
             raise  # a reason that lasts would fail every later run too
         except CollectError as error:
             self.problem = error.lines()[0]
             return
-        running = self.process.running
-        self.tree, self.container = ProcessTree(running.pid), running.facts()
-        if running.address:
+        self.tree = ProcessTree(self.process.pid)
+        self.container = self.process.facts()
+        if self.process.address:
             self.problem = self._why_not_ready(
                 self.process,
                 shared,
@@ -119,13 +114,13 @@ class LiveServer:
 
     def _why_not_ready(
         self,
-        process: Process,
+        process: Running,
         shared: bool,
         interruption: Interruption,
         say: Callable[[str], object],
     ) -> str | None:
         """Wait until it is ready; else why it is not. `shared`: whether its port is one of this machine."""
-        server, address = self.declared, process.running.address
+        server, address = self.declared, process.address
         for took in process.ticks(PACE):
             page = pages.ask(self.url, server.health, limit=ANSWER_SECONDS, keyed=False)
             if page.status == http.HTTPStatus.OK:
@@ -138,7 +133,7 @@ class LiveServer:
                 break
             say(duration(took))
         if process.exit is not None:
-            return f"the server ended before it was ready: {how(process.exit)}"
+            return f"the server ended before it was ready: {process.exit}"
         late = f"the server was not ready after {duration(server.ready_timeout)}"
         if not shared and not _answers(address, server):
             late += (
@@ -151,7 +146,7 @@ class LiveServer:
     def url(self) -> str:
         """Where this machine reaches it."""
         assert self.process is not None
-        return f"http://{self.process.running.address}:{self.declared.port}"
+        return f"http://{self.process.address}:{self.declared.port}"
 
     def _ask(self) -> None:
         """Keep one greedy answer of the model. An empty one, or a page, is why nothing is measured, unless the weights
@@ -178,8 +173,8 @@ class LiveServer:
         """How it ended, in words; None while it runs."""
         if self.process is None:
             return "the server did not start"
-        found = self.process.look()
-        return None if found is None else f"the server ended: {how(found)}"
+        found = self.process.wait()
+        return None if found is None else f"the server ended: {found}"
 
     def close(self) -> None:
         """End its processes or container, and remove its folder."""

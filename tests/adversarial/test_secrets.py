@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sparkpub.collect import journal
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given, read_about
-from sparkpub.collect.process import Log
+from sparkpub.collect.log import Log
 from sparkpub.record.errors import MatrixError
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.secrets import is_secret_name, without_secrets
@@ -93,11 +93,13 @@ def _in_log(text: str, folder: Path) -> bytes:
 
 def _logged(content: bytes, folder: Path, piece: int) -> bytes:
     """As it is sealed, of a command that prints piece by piece."""
+    (folder / "log").unlink(missing_ok=True)  # of another example
     log = Log(folder / "log")
     for start in range(0, len(content), piece):
         log.write(content[start : start + piece])
     log.close()
-    return journal.seal(folder, folder, "run", {}, Redactor()).content["log"]
+    evidence, _ = journal.seal(folder, folder, "run", {}, Redactor())
+    return journal.answered(folder, evidence)["log"]
 
 
 def _in_long_line(text: str, folder: Path) -> bytes:

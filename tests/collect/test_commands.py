@@ -70,7 +70,7 @@ def test_doctor_names_what_stands_in_the_way(tmp_path: Path, matrix_file: Path) 
     good = sparkpub("doctor", matrix_file, "--data", tmp_path, "--json")
     assert good.returncode == 0, good.stdout
     checks = {item["name"]: item for item in json.loads(good.stdout)["checks"]}
-    assert checks["environment native"]["state"] == "ok"
+    assert checks["matrix"]["state"] == "ok"
     assert {
         "gpu",
         "memory",
@@ -84,7 +84,7 @@ def test_doctor_names_what_stands_in_the_way(tmp_path: Path, matrix_file: Path) 
     broken = a_matrix(models={"m": {"id": "x/m", "path": "/no/such"}})
     bad = sparkpub("doctor", write(tmp_path, broken), "--data", tmp_path)
     assert bad.returncode == 1
-    assert "missing environment native: no model at /no/such" in bad.stdout
+    assert "missing matrix: no model at /no/such, environment native" in bad.stdout
 
 
 def test_doctor_runs_each_cell_once_and_keeps_nothing(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import endpoints, sampling
+from sparkpub.collect import job, sampling
 from sparkpub.collect.doctor import examine
 from sparkpub.collect.environments import host
-from sparkpub.collect.obstacles import in_the_way
+from sparkpub.collect.obstacles import absent, in_the_way
 from sparkpub.collect.overview import plan_lines
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
@@ -75,13 +75,13 @@ def test_looking_at_a_matrix_sends_no_key(
         server.key = "a-key-of-mine"
         matrix = measuring(server.url)
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        (line,) = endpoints.absent(matrix, plan(matrix))
+        (line,) = absent(matrix, plan(matrix))
         assert "wants a key (status 401); set OPENAI_API_KEY" in line
         monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-mine")
-        assert endpoints.absent(matrix, plan(matrix)) == []
+        assert absent(matrix, plan(matrix)) == []
         # With the key it would have listed the model, and said that it is another one.
         other = measuring(server.url, model="other")
-        assert endpoints.absent(other, plan(other)) == []
+        assert absent(other, plan(other)) == []
 
 
 def test_an_engine_that_is_not_installed_is_said_once_and_before_the_first_run(
@@ -108,10 +108,10 @@ def test_a_container_has_a_loopback_of_its_own(tmp_path: Path) -> None:
     inside = {"type": "docker", "image": "x"}
     workload = {"type": "llama-benchy", "url": "127.0.0.1:1"}
     matrix = a_matrix(environments={"box": inside}, workloads={"w": workload})
-    assert endpoints.absent(matrix, plan(matrix)) == []
+    assert absent(matrix, plan(matrix)) == []
     shared = inside | {"network": "host"}
     matrix = a_matrix(environments={"box": shared}, workloads={"w": workload})
-    assert "no server answers" in endpoints.absent(matrix, plan(matrix))[0]
+    assert "no server answers" in absent(matrix, plan(matrix))[0]
 
 
 # -- what is tried once --------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_of_another_machine_nothing_is_claimed(
     """The sensors of the machine that asks say nothing of the one that answers."""
     report = json.dumps(REPORT)
     (client / "llama-benchy").write_text(f"#!/bin/sh\necho '{report}' > report.json\n")
-    monkeypatch.setattr(endpoints, "is_here", lambda _: here)
+    monkeypatch.setattr(job, "is_here", lambda _: here)
     with serving(Served(PAGES)) as server:
         run(
             a_matrix(

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import journal, process
+from sparkpub.collect import journal
+from sparkpub.collect import log as logs
 from sparkpub.collect.journal import DRAFT, FOLDER, WORK
-from sparkpub.collect.process import Log
+from sparkpub.collect.log import Log
 from sparkpub.collect.run import Run
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
@@ -133,20 +134,15 @@ def test_what_a_killed_collector_left_is_redacted_by_one_that_knows_none_of_its_
 OUTPUTS = {"report": "report.json"}
 
 
-def sealed(folder: Path, content: bytes) -> tuple[journal.Sealed, Path]:
-    place = begun(folder)
-    (place / WORK / "report.json").write_bytes(content)
-    done = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
-    return done, folder / "stem.report.json"
-
-
 def test_the_middle_of_a_large_output_is_cut_and_said(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of each half what was read, but lines that are torn at the cut, and of the second what was read beside it."""
     monkeypatch.setattr(journal, "CAP", 20_000)
     monkeypatch.setattr(journal, "_MARGIN", 1000)
-    done, path = sealed(folder, b"aaaa\n" * 4001 + b"bbbb\n" * 4000)
+    place, path = begun(folder), folder / "stem.report.json"
+    (place / WORK / "report.json").write_bytes(b"aaaa\n" * 4001 + b"bbbb\n" * 4000)
+    evidence, lacking = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
     # The first half ends with a line. The second begins with the end of one: 10,000 bytes less 1,000 and what is torn.
     kept = 10_000 + (10_000 - 1000 - 5)
     assert path.read_bytes() == (
@@ -154,10 +150,10 @@ def test_the_middle_of_a_large_output_is_cut_and_said(
         + b"[sparkpub: %d bytes cut here: files are capped]\n" % (40_005 - kept)
         + b"bbbb\n" * ((10_000 - 1000 - 5) // 5)
     )
-    assert done.evidence[0].truncated
-    assert "report" not in done.content  # half a document is not parsed
+    assert evidence[0].truncated
+    assert journal.answered(folder, evidence) == {}  # half a document is not parsed
     assert (
-        done.unavailable["report_content"]
+        lacking["report_content"]
         == f"{40_005 - kept} bytes in its middle were cut: files are capped"
     )
 
@@ -169,8 +165,8 @@ def test_a_folder_that_a_command_linked_is_not_entered(
     place = begun(folder)
     (place / WORK / "in").symlink_to(tmp_path)
     outputs = {"report": "in/secret.json"}
-    done = journal.seal(place, folder, "stem", outputs, Redactor())
-    assert done.evidence == ()
+    evidence, _ = journal.seal(place, folder, "stem", outputs, Redactor())
+    assert evidence == ()
 
 
 @pytest.mark.parametrize("place", ["watching", "sealing", "recording"])
@@ -244,7 +240,7 @@ def test_a_log_ends_where_it_could_not_be_written_and_the_command_is_read_on(
     assert full.problem == "No space left on device"
     assert full.began is not None
 
-    monkeypatch.setattr(process, "MOST", 2 << 20)
+    monkeypatch.setattr(logs, "MOST", 2 << 20)
     endless = Log(tmp_path / "log")
     for _ in range(3):
         endless.write(b"x" * ((1 << 20) - 1) + b"\n")
@@ -283,7 +279,7 @@ def test_a_log_says_when_the_measurement_began_and_ended(
 ) -> None:
     """A progress bar's first state has no line end: it counts when it is printed, not when the second overwrites it."""
     now = 100.0
-    monkeypatch.setattr("sparkpub.collect.process.time.monotonic", lambda: now)
+    monkeypatch.setattr("sparkpub.collect.log.time.monotonic", lambda: now)
     log = Log(tmp_path / "log", begins=r"\bProcessed prompts", ends=r"^test \d")
     log.write(b"loading\nProcessed pro")
     assert log.began is None

@@ -3,17 +3,17 @@
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from sparkpub.collect import phases
-from sparkpub.collect.environments.base import Exit, Launch
-from sparkpub.collect.process import Process
-from sparkpub.plan.workloads.base import Answer, Command
+from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.environments.base import Exit
+from sparkpub.plan.environments import HostOptions
+from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.record import MetricValue, Observed, Phase
 from tests.collect.collecting import a_command, a_matrix, records, run
+from tests.collect.environments.launching import a_launch
 from tests.conftest import unmet
 
 
@@ -97,15 +97,13 @@ def test_a_run_ends_by_the_clock_where_the_machine_slept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The monotonic clock stands still meanwhile: the review holds one against the other."""
-    running = SimpleNamespace(wait=lambda _: Exit(0), close=lambda: None)
-    place: Any = SimpleNamespace(launch=lambda *_: running)
-    launch = Launch(Command(("true",)), tmp_path, lambda _: None, "r")
-    process = Process((place, None), launch)
+    launch, _ = a_launch(tmp_path, "true")
+    process = ENVIRONMENTS["host"].start(launch, HostOptions())
     monkeypatch.setattr(time, "monotonic", lambda: process.launched)
     begun = datetime.now(UTC)
     while datetime.now(UTC) - begun < timedelta(milliseconds=2):
         pass
-    assert process.look() == Exit(0)
+    assert process.wait(60) == Exit(0)
     process.close()
     assert process.seconds == 0
     assert process.ended - begun >= timedelta(milliseconds=2)

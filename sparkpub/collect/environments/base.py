@@ -1,17 +1,21 @@
 """What an environment is: where a command runs. It launches, and answers questions about what it launched."""
 
 import os
+import signal
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.plan.environments import LaunchOptions, Place, SharedGpus
 from sparkpub.plan.references import filled, filled_words
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
+from sparkpub.record.errors import CollectError, NeverStartedError
 from sparkpub.record.record import Container, Isolation
 from sparkpub.record.telemetry import VISIBLE
 
@@ -27,9 +31,13 @@ class Exit:
     error: str | None = None
     container: Container | None = None
 
+    def __str__(self) -> str:
+        return self.error or f"exit status {self.code}"
 
-class Running(Protocol):
-    """A command that was started. `pid` is its root process on the host, `argv` what it was started with.
+
+class Running(ABC):
+    """A command that was started, from its launch to its end. `pid` is its root process on the host, `argv` what it was
+    started with.
 
     `address` is where this machine reaches the ports that it opens; empty where it does not. `isolation` says what
     keeps it apart from the rest of the machine.
@@ -40,21 +48,54 @@ class Running(Protocol):
     address: str
     isolation: Isolation
 
+    def __init__(self) -> None:
+        self.launched, self.launched_epoch = time.monotonic(), time.time()
+        self.seconds, self.ended = 0.0, datetime.now(UTC)
+        """From the launch to the end, or to the last look; and when that was by the clock, which goes on while the
+        machine sleeps."""
+        self.exit: Exit | None = None
+
     def facts(self) -> Container | None:
         """What the engine says of the container that runs; None where there is none."""
-        ...
+        return None
 
-    def wait(self, timeout: float) -> Exit | None:
-        """The end, or None where it is still running after `timeout` seconds."""
-        ...
+    def wait(self, timeout: float = 0.0) -> Exit | None:
+        """The end, or None where it is still running after `timeout` seconds: its end wakes us at once."""
+        if self.exit is None:
+            self.exit, self.ended = self._end(timeout), datetime.now(UTC)
+            self.seconds = time.monotonic() - self.launched
+        return self.exit
+
+    def ticks(self, pace: float) -> Iterator[float]:
+        """The seconds since the launch, every `pace` seconds until it ends."""
+        while self.wait(pace) is None:
+            yield self.seconds
 
     def stop(self, grace: float = 10.0) -> Exit:
         """End the whole process tree or container: first politely, after `grace` seconds by force."""
-        ...
+        if self.exit is None:  # else its process id may be somebody else's by now
+            why_not = self._stop(grace)
+            self.exit = self.wait(30) or Exit(-signal.SIGKILL, why_not)
+        return self.exit
 
     def close(self) -> None:
-        """Undo everything that launching did (mounts, containers). Safe to call twice."""
-        ...
+        """End it where it runs, and undo everything that launching did (mounts, containers). Safe to call twice."""
+        try:
+            self.stop()
+        finally:
+            self.undo()
+
+    @abstractmethod
+    def _end(self, timeout: float) -> Exit | None:
+        """See `wait`."""
+
+    @abstractmethod
+    def _stop(self, grace: float) -> str:
+        """See `stop`; returns why it may not have ended."""
+
+    @abstractmethod
+    def undo(self) -> None:
+        """Undo what launching did. Safe to call twice."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +157,23 @@ class Environment(ABC):
         """Whether the Python of a command has a module; None where that shows only inside."""
         return None
 
+    def start(self, launch: Launch, options: Any) -> Running:
+        """Start the command. Raises CollectError where it cannot be started, as NeverStartedError where nothing can be
+        started here now."""
+        began = time.monotonic(), time.time()
+        try:
+            running = self.launch(launch, options)
+        except CollectError as error:
+            if not self.obstacles(options):
+                raise
+            where, remedy = error.where, error.remedy
+            raise NeverStartedError(error.what, where=where, remedy=remedy) from None
+        running.launched, running.launched_epoch = began
+        return running
+
     @abstractmethod
     def launch(self, launch: Launch, options: Any) -> Running:
-        """Start the command. Raises CollectError where it cannot be started."""
+        """What `start` does in an environment of this kind. Raises CollectError."""
 
     @abstractmethod
     def reap(self) -> Sequence[str]:

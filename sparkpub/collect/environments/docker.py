@@ -20,6 +20,7 @@ from sparkpub.collect.environments.base import (
     Exit,
     Launch,
     Obstacle,
+    Running,
     missing_sources,
     resolved,
     through_binds,
@@ -97,7 +98,7 @@ class Docker(Environment):
             undo.callback(_removed, container)
             workdir.share(launch.workdir)
             run = DockerRun(client, container, launch, argv, options.image)
-            run.undo = undo.pop_all()
+            run.after = undo.pop_all()
             return run
 
     def reap(self) -> Sequence[str]:
@@ -115,7 +116,7 @@ class Docker(Environment):
         return said
 
 
-class DockerRun:
+class DockerRun(Running):
     """A started container."""
 
     def __init__(
@@ -126,14 +127,14 @@ class DockerRun:
         argv: Sequence[str],
         image: str,
     ) -> None:
+        super().__init__()
         self.argv = tuple(argv)
         self.isolation = Isolation(
             control_group="the engine's, for this container", work_folder=SHARED
         )
         self._client, self._container, self._image = client, container, image
-        self.undo = ExitStack()
+        self.after = ExitStack()
         """Removes the container, and lets go of the engine."""
-        self._exit: Exit | None = None
         self._ended, self._stopping = threading.Event(), False
         # Attached before the start, so that not one line is missed whatever log driver the engine uses.
         stream = container.attach(stdout=True, stderr=True, stream=True, logs=False)
@@ -168,28 +169,24 @@ class DockerRun:
         except _failures():
             return None
 
-    def wait(self, timeout: float) -> Exit | None:
-        """The end, or None after `timeout` seconds."""
-        if self._exit is None and self._ended.wait(max(0.0, timeout)):
-            self._pump.join(10)
-            self._exit = self._inspected()
-        return self._exit
+    def _end(self, timeout: float) -> Exit | None:
+        if not self._ended.wait(max(0.0, timeout)):
+            return None
+        self._pump.join(10)
+        return self._inspected()
 
-    def stop(self, grace: float = 10.0) -> Exit:
+    def _stop(self, grace: float) -> str:
         """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
-        if self._exit is not None:
-            return self._exit
         self._stopping = True
-        why = "the container did not end after SIGKILL"
         try:
             self._container.stop(timeout=round(grace))
         except _failures() as error:
-            why = f"the engine does not end it: {_explained(error)}"
-        return self.wait(30) or Exit(-signal.SIGKILL, why)
+            return f"the engine does not end it: {_explained(error)}"
+        return "the container did not end after SIGKILL"
 
-    def close(self) -> None:
-        """Remove the container. Safe to call twice."""
-        self.undo.close()
+    def undo(self) -> None:
+        """Remove the container."""
+        self.after.close()
 
     def _inspected(self) -> Exit:
         """Exit status, out-of-memory flag and error as the engine keeps them. One that is being stopped ends its

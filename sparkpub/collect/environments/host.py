@@ -17,6 +17,7 @@ from sparkpub.collect.environments.base import (
     Exit,
     Launch,
     Obstacle,
+    Running,
     missing_models,
     resolved,
 )
@@ -61,7 +62,7 @@ def reap() -> list[str]:
     return [*said.values()]
 
 
-class HostProcess:
+class HostProcess(Running):
     """A command on this machine in a session of its own, with its output pumped to the run's log.
 
     `meanings` says what exit codes of the words around the command stand for; `undo` is called when it is closed.
@@ -78,13 +79,13 @@ class HostProcess:
         meanings: Mapping[int, str] = {},
         undo: Callable[[], object] = lambda: None,
     ) -> None:
+        super().__init__()
         self.address = LOOPBACK
         self._meanings, self._undo = meanings, undo
         self.argv = tuple(recorded)
         self._run, self._owner = launch.run, launch.owner
         self._group, where = cgroup.create(processes.notes(), launch.run[-100:])
         self.isolation = Isolation(control_group=where, work_folder=OWN)
-        self._exit: Exit | None = None
         try:
             if shutil.which(argv[0], path=variables.get("PATH")) is None:
                 raise FileNotFoundError(errno.ENOENT, "not found, or not executable")
@@ -98,7 +99,7 @@ class HostProcess:
                 start_new_session=True,
             )
         except OSError as error:
-            self.close()
+            self.undo()
             remedy = "check that the program is installed there and executable"
             raise CollectError(
                 f"the command cannot be started: {error.strerror}",
@@ -122,37 +123,27 @@ class HostProcess:
             str(self._group / "cgroup.procs"),
         )
 
-    def facts(self) -> None:
-        """No engine knows of it."""
-        return
+    def _end(self, timeout: float) -> Exit | None:
+        """Children that outlive the command are ended with it."""
+        if not ends_within(self.pid, timeout):
+            return None
+        code = self._process.wait()
+        self._end_rest()
+        self._pump.join(10)
+        reason = self._meanings.get(code)
+        if code < 0:
+            reason = f"ended by {_signal_name(-code)}"
+        return Exit(code, reason)
 
-    def wait(self, timeout: float) -> Exit | None:
-        """The end, or None after `timeout` seconds. Children that outlive the command are ended with it."""
-        if self._exit is None and ends_within(self.pid, timeout):
-            code = self._process.wait()
-            self._end_rest()
-            self._pump.join(10)
-            reason = self._meanings.get(code)
-            if code < 0:
-                reason = f"ended by {_signal_name(-code)}"
-            self._exit = Exit(code, reason)
-        return self._exit
-
-    def stop(self, grace: float = 10.0) -> Exit:
-        """End the whole tree: SIGTERM, and SIGKILL after `grace` seconds."""
-        if self._exit is not None:
-            return self._exit  # its process id may be somebody else's by now
+    def _stop(self, grace: float) -> str:
+        """SIGTERM, and SIGKILL after `grace` seconds."""
         end(self._tree(), signal.SIGTERM)
-        ended = self.wait(grace)
-        if ended is None:
+        if self.wait(grace) is None:
             end(self._tree(), signal.SIGKILL)
-            ended = self.wait(30)
-        return ended or Exit(
-            -signal.SIGKILL, "did not end after SIGKILL: it hangs in the kernel"
-        )
+        return "did not end after SIGKILL: it hangs in the kernel"
 
-    def close(self) -> None:
-        """Remove the run's control group, and undo what was prepared for it. Safe to call twice."""
+    def undo(self) -> None:
+        """Remove the run's control group, and undo what was prepared for it."""
         if self._group is not None and cgroup.remove(self._group):
             self._group = None
         self._undo()

@@ -45,7 +45,6 @@ BEGINS = r"Run 1/\d+ \("
 """The first repetition that counts: those before it are called `Warmup`."""
 _ENDS = r"(Saving|Printing) results"
 PACKAGE = "llama-benchy"
-_CLIENTS = ([PACKAGE], ["uvx", "--from", PACKAGE, PACKAGE])
 _OTHER_COUNT = 0.2
 """Relative difference from which the tool takes the length asked for in place of the server's count."""
 _PRINTED = {
@@ -77,8 +76,8 @@ class LlamaBenchyOptions(ClientOptions):
     """llama-benchy on a server that is already running, or on that of the environment: rounds of requests that are all
     sent at once.
 
-    The tool has to be installed in the environment (sparkpub's extra `quick` brings it, and `uv tool install
-    llama-benchy`), or `uvx`, which fetches it. It gets a key for the server from the variable `OPENAI_API_KEY` of its
+    The tool has to be installed in the environment: sparkpub's extra `quick` brings it, and `uv tool install
+    llama-benchy`. It gets a key for the server from the variable `OPENAI_API_KEY` of its
     environment, if the server needs one.
 
     Example: {type: llama-benchy, url: "http://127.0.0.1:8000", input_tokens: 2048, output_tokens: 128, concurrency: 4}
@@ -112,8 +111,8 @@ class LlamaBenchyOptions(ClientOptions):
 
     @property
     def programs(self) -> Mapping[str, str]:
-        """The tool, or what fetches it."""
-        return {PACKAGE: _install_command(), "uvx": ""}
+        """The tool."""
+        return {PACKAGE: _install_command()}
 
 
 @cache
@@ -149,7 +148,6 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
         "tokenizer": options.tokenizer,
         "folder": case.model_path,
         "random_weights": case.random_weights,
-        "clients": _CLIENTS,
         "argv": [
             word.replace(WORKDIR, "{folder}") for word in (*argv, *options.extra_args)
         ],

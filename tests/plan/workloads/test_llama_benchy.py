@@ -194,7 +194,7 @@ def test_the_models_tokenizer_is_found(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("server", "options", "words", "code"),
     [
-        (Served(PAGES, text=""), {}, "makes no sense: it is empty", pages.LASTING),
+        (Served(PAGES, text=""), {}, "gave no answer: it is empty", pages.LASTING),
         (Served(PAGES, counts=False), {}, "name a tokenizer", pages.LASTING),
         (Served({}, status=503), {}, "wait until it has loaded its model", 1),
         (Served(PAGES), {"model": "z"}, "does not serve z", pages.LASTING),

@@ -98,7 +98,6 @@ def test_every_answer_ends_in_one_short_line_at_once(
         page = pages.ask(url, pages.MODELS, limit=SHORT)
         took = time.monotonic() - begun
         line = pages.refusal(url, page)
-    assert line is not None
     assert words in line
     assert len(line) < 400
     assert line.isprintable()

@@ -25,9 +25,9 @@ OLLAMA, LM_STUDIO = (SERVERS[name]["pages"] for name in ("Ollama", "LM Studio 0.
 def test_each_server_is_known_by_its_own_pages(name: str) -> None:
     row = SERVERS[name]
     with serving(Served(row["pages"])) as server:
-        said = pages.who(server.url)
-    model = row["model"]
-    assert server_pages.identity({"model": model, "said": said}) == row["identity"]
+        model = row["model"]
+        found = pages.look(server.url, model, random_weights=True)
+    assert server_pages.identity(found) == row["identity"]
     for document in damaged(row["pages"]):
         server_pages.identity({"model": model, "said": document})
         if isinstance(document, dict):

@@ -34,10 +34,8 @@ def version_of(program: str) -> str | None:
 
 def looked_at(wanted: Any) -> dict[str, Any]:
     """Who the server is, with one answer of its model. Raises StopError."""
-    url = wanted["url"]
-    model, said = pages.choose_model(url, wanted["model"])
-    answer = pages.sensible_answer(url, model, random_weights=wanted["random_weights"])
-    return {"url": url, "model": model, "said": said, "answer": answer}
+    random = wanted["random_weights"]
+    return pages.look(wanted["url"], wanted["model"], random_weights=random)
 
 
 def measured(server: dict[str, Any], run: Callable[[], int]) -> int:

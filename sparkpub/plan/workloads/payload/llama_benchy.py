@@ -29,7 +29,8 @@ else:
 
 FOLDER = Path(__file__).resolve().parent
 TOKENIZER, WITH_KEY = "tokenizer.json", "with_key.py"
-INSTALL = "install it with: uv tool install llama-benchy"
+TOOL = "llama-benchy"
+INSTALL = f"install it with: uv tool install {TOOL}"
 INTERPRETER = re.compile(
     rb"#!(?:/bin/sh\n'''exec' )?(?:/usr/bin/env )?[\"']?([^\n\"']*?python[\w.]*)"
 )
@@ -43,28 +44,15 @@ WARMUP = "Warmup " * 10
 """What llama-benchy sends first: it takes what the server counts besides for the template of the chat."""
 
 
-def find_client(candidates: list[list[str]]) -> list[str]:
-    """The first of the commands whose program is there. Raises StopError."""
-    for name, *rest in candidates:
-        program = pages.find_program(name)
-        if program is not None:
-            return [program, *rest]
-    raise pages.StopError(f"llama-benchy is not installed; {INSTALL}")
-
-
-def with_key(client: list[str]) -> list[str]:
-    """The command that gives the client its key within its own process: everybody may read a command line. Raises
-    StopError where the client is no program of Python's."""
-    script = str(FOLDER / WITH_KEY)
-    program, *rest = client
-    if rest:  # uvx
-        return [program, *rest[:-1], "python", script, rest[-1]]
+def with_key(program: str) -> list[str]:
+    """The command that gives the tool its key within its own process: everybody may read a command line. Raises
+    StopError where the tool is no program of Python's."""
     with Path(program).open("rb") as file:
         found = INTERPRETER.match(file.read(1000))
     if found is None:
         why = f"{program} is no script of Python's: the key cannot be given to it unseen; {INSTALL}"
         raise pages.StopError(why)
-    return [os.fsdecode(found[1]), script, Path(program).name]
+    return [os.fsdecode(found[1]), str(FOLDER / WITH_KEY), Path(program).name]
 
 
 def make_tokenizer(url: str, model: str, text: str) -> tuple[str, dict[str, Any]]:
@@ -189,11 +177,13 @@ def main() -> int:
     text = (FOLDER / "prose.txt").read_text(encoding="utf-8")
     # Ended from outside, it takes its text out of the tool's folder as it does otherwise.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    program = find_client(wanted["clients"])
-    if os.environ.get("OPENAI_API_KEY"):
-        program = with_key(program)
+    program = pages.find_program(TOOL)
+    if program is None:
+        raise pages.StopError(f"{TOOL} is not installed; {INSTALL}")
+    keyed = bool(os.environ.get("OPENAI_API_KEY"))
+    tool = with_key(program) if keyed else [program]
     server = client.looked_at(wanted)
-    server["client"] = "llama-benchy"
+    server["client"] = TOOL
     server["text_sha256"] = hashlib.sha256(text.encode()).hexdigest()
     tokenizer, text = prepare(wanted, server, text)
     fixed = {"{model}": server["model"], "{tokenizer}": tokenizer}
@@ -202,9 +192,7 @@ def main() -> int:
         for word in wanted["argv"]
     ]
     offline = Path(tokenizer).is_file()
-    code = client.measured(
-        server, lambda: measure(program, argv, text, offline=offline)
-    )
+    code = client.measured(server, lambda: measure(tool, argv, text, offline=offline))
     (FOLDER / "requests.json").write_text(json.dumps(requests()), encoding="utf-8")
     return code
 

@@ -163,11 +163,9 @@ def counters(url: str) -> str | None:
 _LEFT_OUT = re.compile(r"^#|_(bucket|created)[{ ]")
 
 
-def refusal(url: str, page: Fetched) -> str | None:
-    """Why /v1/models of a server says nothing, and what to do about it; None where it says something."""
+def refusal(url: str, page: Fetched) -> str:
+    """Why /v1/models of a server says nothing, and what to do about it."""
     where, status, why = f"{url}{MODELS}", page.status, page.problem
-    if page.document is not None:
-        return None
     if status is None:
         what = f"no server answers at {where} ({why})"
         return f"{what}; start it, or correct the address"
@@ -185,10 +183,9 @@ def models(
     """The names of the models that a server lists. Raises StopError where it lists none, or not the one that is wanted;
     `setting` is where that was named."""
     page = ask(url, MODELS, keyed=keyed)
-    refused, status = refusal(url, page), page.status
-    if refused is not None:
-        lasts = status is not None and status < 500
-        raise StopError(refused, lasts=lasts, keyless=status in KEYLESS)
+    if page.document is None:
+        keyless, unsure = page.status in KEYLESS, (page.status or 500) >= 500
+        raise StopError(refusal(url, page), lasts=not unsure, keyless=keyless)
     names = listed(page.document)
     if wanted is None and not names:
         raise StopError(f"{url}{MODELS} names no model; say which in {setting}")
@@ -220,15 +217,31 @@ def who(url: str) -> dict[str, Any]:
         left = min(LIMIT, until - time.monotonic())
         document = ask(url, path, limit=left).document if left > 0 else None
         said[path] = without_templates(document)
-    for entry in entries(said["/api/ps"], "models")[:1]:
-        said[SHOW] = shown(url, entry.get("model"))
     return said
 
 
-def choose_model(url: str, wanted: str | None) -> tuple[str, dict[str, Any]]:
-    """The model's name on the server, and what its pages say. Raises StopError."""
-    names, said = models(url, wanted), who(url)
-    return wanted or (loaded(said) or names)[0], said
+def look(
+    url: str, wanted: str | None, choosing: str = "", *, random_weights: bool
+) -> dict[str, Any]:
+    """Who a server is: `{"url", "model", "said", "answer"}`, with the model's name on it, what its pages say, and one
+    greedy answer. Of several models the first one counts, unless somebody can choose one by the option `choosing`.
+
+    Raises StopError, also where the model gives no answer, or none of a model, unless its weights are random.
+    """
+    names, said = models(url, wanted, choosing or "model:"), who(url)
+    held = loaded(said) or names
+    if choosing and wanted is None and len(held) > 1:
+        what = f"{url} has {len(held)} models: {some(held)}; choose one with {choosing}"
+        raise StopError(what)
+    model = wanted or held[0]
+    if said["/api/version"] is not None:
+        said[SHOW] = shown(url, model)
+    found = answer(url, model)
+    none = no_answer(found["text"])
+    if none is not None and not random_weights:
+        what = f"{model} gave no answer: {none}"
+        raise StopError(f"{what}; if its weights are random, declare them so")
+    return {"url": url, "model": model, "said": said, "answer": found}
 
 
 def within(document: Any, *path: str | int) -> Any:
@@ -249,7 +262,7 @@ def entries(document: Any, name: str) -> list[dict[str, Any]]:
     return [entry for entry in found if isinstance(entry, dict)]
 
 
-def shown(url: str, model: Any) -> Any:
+def shown(url: str, model: str) -> Any:
     """What Ollama says of a model, without its file and its licence."""
     document = ask(url, SHOW, {"model": model}).document
     kept = ("details", "model_info", "parameters", "capabilities")
@@ -309,7 +322,8 @@ def answer(url: str, model: str) -> dict[str, Any]:
     if page.document is None:
         status = page.status or 0
         why = f"its answer is {page.problem}" if status == 200 else page.problem
-        raise StopError(why, lasts=300 <= status < 500)
+        what = f"{model} gave no answer: {why}"
+        raise StopError(what, lasts=300 <= status < 500)
     # What a model thinks before it answers is part of it.
     message = within(page.document, "choices", 0, "message")
     names = ("reasoning_content", "reasoning", "content")
@@ -329,19 +343,6 @@ def _count(page: Fetched, name: str) -> int | None:
     """Tokens of an answer as its server counts them; None where it does not."""
     tokens = within(page.document, "usage", name)
     return tokens if isinstance(tokens, int) and tokens > 0 else None
-
-
-def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, Any]:
-    """One greedy answer, to be kept. Raises StopError where there is none, unless the weights are random."""
-    try:
-        found = answer(url, model)
-    except StopError as error:
-        why = f"the server gave no answer: {error}"
-        raise StopError(why, lasts=error.lasts) from None
-    none = no_answer(found["text"])
-    if none is not None and not random_weights:
-        raise StopError(f"the model's answer makes no sense: {none}")
-    return found
 
 
 PAGE_BEGINS = ("<!doctype", "<html", '{"error', '{"detail"', '{"object":"error')

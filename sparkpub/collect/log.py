@@ -1,16 +1,11 @@
-"""A process from its launch to its end: the command of a run, or the server that it is a client of."""
+"""What the command of a run prints, or the server that it is a client of."""
 
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from sparkpub.collect.environments.base import Environment, Exit, Launch
 from sparkpub.record import patterns
-from sparkpub.record.errors import CollectError, NeverStartedError
 
 MOST = 1 << 30
 """Bytes of a log while its process is on."""
@@ -80,54 +75,3 @@ class Log:
             self._look_for_end(self._rest, time.monotonic())
             self._rest = b""
             self._file.close()
-
-
-class Process:
-    """What was launched in an environment.
-
-    Raises CollectError where it cannot be started, as NeverStartedError where nothing can be started there now.
-    """
-
-    def __init__(self, place: tuple[Environment, Any], launch: Launch) -> None:
-        environment, options = place
-        self.launched, self.launched_epoch = time.monotonic(), time.time()
-        self.seconds, self.ended = 0.0, datetime.now(UTC)
-        """From the launch to the end, or to the last look; and when that was by the clock, which goes on while the
-        machine sleeps."""
-        self.exit: Exit | None = None
-        try:
-            self.running = environment.launch(launch, options)
-        except CollectError as error:
-            if environment.obstacles(options):
-                raise NeverStartedError(
-                    error.what, where=error.where, remedy=error.remedy
-                ) from None
-            raise
-
-    def ticks(self, pace: float) -> Iterator[float]:
-        """The seconds since the launch, every `pace` seconds until it ends: its end wakes us at once."""
-        while self.look(pace) is None:
-            yield self.seconds
-
-    def look(self, timeout: float = 0.0) -> Exit | None:
-        """How it ended; None where it is still running after so many seconds."""
-        if self.exit is None:
-            self._take(self.running.wait(timeout))
-        return self.exit
-
-    def _take(self, ended: Exit | None) -> None:
-        self.exit, self.ended = ended, datetime.now(UTC)
-        self.seconds = time.monotonic() - self.launched
-
-    def close(self) -> None:
-        """End it where it runs, and undo all that launching did. Safe to call twice."""
-        try:
-            if self.exit is None:
-                self._take(self.running.stop())
-        finally:
-            self.running.close()
-
-
-def how(ended: Exit) -> str:
-    """How a process ended, in words."""
-    return ended.error or f"exit status {ended.code}"
