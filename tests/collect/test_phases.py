@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect import phases
-from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.environments.base import Exit
+from sparkpub.collect.environments.host import Host
 from sparkpub.plan.environments import HostOptions
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.record import MetricValue, Observed, Phase
@@ -98,7 +98,7 @@ def test_a_run_ends_by_the_clock_where_the_machine_slept(
 ) -> None:
     """The monotonic clock stands still meanwhile: the review holds one against the other."""
     launch, _ = a_launch(tmp_path, "true")
-    process = ENVIRONMENTS["host"].start(launch, HostOptions())
+    process = Host(HostOptions()).start(launch)
     monkeypatch.setattr(time, "monotonic", lambda: process.launched)
     begun = datetime.now(UTC)
     while datetime.now(UTC) - begun < timedelta(milliseconds=2):

@@ -46,7 +46,7 @@ def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(
         "-c",
         code + "; open('{workdir}/out','w').write('x'); sys.exit(3)",
     )
-    running = Host().launch(launch, HostOptions(env={"A": "b {workdir}"}))
+    running = Host(HostOptions(env={"A": "b {workdir}"})).launch(launch)
     ended = running.wait(30)
     running.close()
     assert ended is not None
@@ -60,7 +60,7 @@ def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(
 
 def test_stopping_ends_processes_that_left_their_session(tmp_path: Path) -> None:
     launch, log = a_launch(tmp_path, "{python}", "-c", ESCAPE + "time.sleep(600)")
-    running = Host().launch(launch, HostOptions())
+    running = Host(HostOptions()).launch(launch)
     until(lambda: log.text.endswith("\n"))
     escaped = int(log.text)
     running.stop(grace=5)
@@ -70,7 +70,7 @@ def test_stopping_ends_processes_that_left_their_session(tmp_path: Path) -> None
 
 def test_what_outlives_its_command_is_ended_with_it(tmp_path: Path) -> None:
     launch, log = a_launch(tmp_path, "{python}", "-c", ESCAPE + "time.sleep(0.3)")
-    running = Host().launch(launch, HostOptions())
+    running = Host(HostOptions()).launch(launch)
     ended = running.wait(30)
     running.close()
     assert ended is not None
@@ -81,7 +81,7 @@ def test_what_outlives_its_command_is_ended_with_it(tmp_path: Path) -> None:
 def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     code = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up',flush=True); time.sleep(600)"
     launch, log = a_launch(tmp_path, "{python}", "-c", code)
-    running = Host().launch(launch, HostOptions())
+    running = Host(HostOptions()).launch(launch)
     until(lambda: "up" in log.text)
     assert running.stop(grace=0.2).code == -signal.SIGKILL
     running.close()
@@ -122,7 +122,7 @@ def test_what_has_ended_is_not_stopped_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process id may belong to somebody else by then."""
-    running = Host().launch(a_launch(tmp_path, "true")[0], HostOptions())
+    running = Host(HostOptions()).launch(a_launch(tmp_path, "true")[0])
     assert running.wait(30) is not None
     sent: list[object] = []
     monkeypatch.setattr(

@@ -40,7 +40,7 @@ def test_a_command_sees_its_root_its_binds_its_devices_and_nothing_of_the_operat
         devices=("/dev/loop-control",),
         ulimits={"nofile": 333},
     )
-    running = Nspawn().launch(launch, chosen)
+    running = Nspawn(chosen).launch(launch)
     ended = running.wait(30)
     running.close()
     assert ended is not None
@@ -64,10 +64,10 @@ def test_a_stopped_run_leaves_no_process_and_no_mount_point(
     before = content(root)
     name = f"r-{tmp_path.name}-{os.getpid()}"
     launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600", run=name)
-    running = Nspawn().launch(launch, options(root))
+    running = Nspawn(options(root)).launch(launch)
     # A server and its client run in one root at the same time.
     second, said = a_launch(tmp_path, "echo", "client", run="r2")
-    client = Nspawn().launch(second, options(root))
+    client = Nspawn(options(root)).launch(second)
     assert client.wait(30) is not None
     client.close()
     # Where /run is no tmpfs, systemd-nspawn adds a line about its own folder there.
