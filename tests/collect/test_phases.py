@@ -12,7 +12,7 @@ from sparkpub.collect.environments.host import Host
 from sparkpub.plan.environments import HostOptions
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.record import MetricValue, Observed, Phase
-from tests.collect.collecting import a_command, a_matrix, records, run
+from tests.collect.collecting import a_command, a_matrix, measured
 from tests.collect.environments.launching import a_launch
 from tests.conftest import unmet
 
@@ -81,8 +81,7 @@ def test_a_run_is_measured_where_its_lines_say(tmp_path: Path) -> None:
         "measured_time_ms": {"regex": "took ([0-9]+)"}
     }
     workload = a_command(script, measured_from="^go", metrics=metrics)
-    run(a_matrix(workloads={"w": workload}, iterations=1), tmp_path)
-    (record,) = records(tmp_path)
+    record = measured(a_matrix(workloads={"w": workload}, iterations=1), tmp_path)
     startup, measure = record.phases
     assert 1.0 <= startup.end_seconds < 2.0
     assert (

@@ -8,7 +8,7 @@ import pytest
 
 from sparkpub.collect.environments.chroot import Chroot
 from sparkpub.plan.environments import ChrootOptions
-from tests.collect.environments.launching import a_launch
+from tests.collect.environments.launching import a_launch, ended
 from tests.collect.environments.rootfs import BINDS, content, mounts
 
 pytestmark = pytest.mark.chroot
@@ -36,10 +36,7 @@ def test_a_command_sees_its_root_its_binds_and_a_clean_environment(
         root, binds=[*BINDS, f"{data}:/models:ro"], env={"CUDA_HOME": "/usr/local/cuda"}
     )
     running = Chroot(chosen).launch(launch)
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 0, log.text
+    assert ended(running).code == 0, log.text
     lines = log.text.splitlines()
     assert lines[:2] == ["/sparkpub", "w"]
     assert "CUDA_HOME=/usr/local/cuda" in lines
@@ -68,8 +65,7 @@ def test_mounts_go_with_the_last_process_even_if_nobody_closes(
         mount.startswith("/sparkpub") or mount.endswith("/sparkpub") for mount in inside
     )
     os.kill(running.pid, signal.SIGKILL)
-    assert running.wait(30) is not None
-    running.close()
+    ended(running)
 
 
 def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(
@@ -82,10 +78,7 @@ def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(
     data.mkdir()
     launch, _ = a_launch(tmp_path, "sh", "-c", "ls -d /models/.")
     running = Chroot(options(root, binds=[*BINDS, f"{data}:/models"])).launch(launch)
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 0
+    assert ended(running).code == 0
     assert list(outside.iterdir()) == []
 
 

@@ -12,7 +12,7 @@ from sparkpub.collect.machine import processes
 from sparkpub.collect.workdir import SHARED
 from sparkpub.plan.environments import DockerOptions
 from sparkpub.record.errors import CollectError
-from tests.collect.environments.launching import a_launch
+from tests.collect.environments.launching import a_launch, ended
 from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar, an_engine
 
 pytestmark = pytest.mark.docker
@@ -38,10 +38,7 @@ def options(image: str, **others: object) -> DockerOptions:
 def said(tmp_path: Path, chosen: DockerOptions, *argv: str) -> tuple[int, str]:
     launch, log = a_launch(tmp_path, *argv)
     running = Docker(chosen).launch(launch)
-    ended = running.wait(60)
-    running.close()
-    assert ended is not None
-    return ended.code, log.text
+    return ended(running).code, log.text
 
 
 def test_a_command_runs_in_a_container_and_leaves_none(
@@ -92,10 +89,7 @@ def test_a_container_of_another_user_works_in_the_folder_of_its_run(
     launch, log = a_launch(work, "sh", "-c", WORKING)
     chosen = {} if user is None else {"user": user}
     running = Docker(options(worker, **chosen)).launch(launch)
-    ended = running.wait(60)
-    running.close()
-    assert ended is not None
-    assert (ended.code, log.text) == (0, "4321\n")
+    assert (ended(running).code, log.text) == (0, "4321\n")
     assert (work / "made").read_text() == "5\n"
     assert running.isolation.work_folder == SHARED
     assert running.isolation.control_group == "the engine's, for this container"

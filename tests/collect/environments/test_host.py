@@ -14,7 +14,7 @@ from sparkpub.collect.environments.host import Host
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.plan.environments import HostOptions
-from tests.collect.environments.launching import a_launch, until
+from tests.collect.environments.launching import a_launch, ended, until
 
 ESCAPE = """import os, time
 if os.fork() == 0:
@@ -47,10 +47,7 @@ def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(
         code + "; open('{workdir}/out','w').write('x'); sys.exit(3)",
     )
     running = Host(HostOptions(env={"A": "b {workdir}"})).launch(launch)
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 3
+    assert ended(running).code == 3
     assert sorted(log.text.splitlines()) == sorted(
         [f"{tmp_path} b {tmp_path} r1", "err"]
     )
@@ -63,7 +60,6 @@ def test_stopping_ends_processes_that_left_their_session(tmp_path: Path) -> None
     running = Host(HostOptions()).launch(launch)
     until(lambda: log.text.endswith("\n"))
     escaped = int(log.text)
-    running.stop(grace=5)
     running.close()
     assert gone(escaped)
 
@@ -71,10 +67,7 @@ def test_stopping_ends_processes_that_left_their_session(tmp_path: Path) -> None
 def test_what_outlives_its_command_is_ended_with_it(tmp_path: Path) -> None:
     launch, log = a_launch(tmp_path, "{python}", "-c", ESCAPE + "time.sleep(0.3)")
     running = Host(HostOptions()).launch(launch)
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 0
+    assert ended(running).code == 0
     assert gone(int(log.text))
 
 

@@ -8,7 +8,7 @@ import pytest
 from sparkpub.collect.environments.nspawn import Nspawn
 from sparkpub.collect.machine import processes
 from sparkpub.plan.environments import NspawnOptions, Place
-from tests.collect.environments.launching import a_launch
+from tests.collect.environments.launching import a_launch, ended
 from tests.collect.environments.rootfs import BINDS, content
 
 pytestmark = pytest.mark.nspawn
@@ -41,10 +41,7 @@ def test_a_command_sees_its_root_its_binds_its_devices_and_nothing_of_the_operat
         ulimits={"nofile": 333},
     )
     running = Nspawn(chosen).launch(launch)
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 9, log.text
+    assert ended(running).code == 9, log.text
     lines = log.text.splitlines()
     assert lines[:2] == ["/sparkpub", "w"]
     for line in ("CUDA_HOME=/usr/local/cuda", "read-only", "/dev/loop-control", "333"):
@@ -68,13 +65,11 @@ def test_a_stopped_run_leaves_no_process_and_no_mount_point(
     # A server and its client run in one root at the same time.
     second, said = a_launch(tmp_path, "echo", "client", run="r2")
     client = Nspawn(options(root)).launch(second)
-    assert client.wait(30) is not None
-    client.close()
+    ended(client)
     # Where /run is no tmpfs, systemd-nspawn adds a line about its own folder there.
     assert said.text.splitlines()[0] == "client"
     while "up" not in log.text:
         assert running.wait(0.05) is None, log.text
-    running.stop(5)
     running.close()
     assert name not in processes.marked("SPARKPUB_RUN").values()
     assert content(root) == before

@@ -11,7 +11,7 @@ from sparkpub.collect.environments.rootfs import below
 from sparkpub.collect.machine import processes
 from sparkpub.plan.environments import ChrootOptions, NspawnOptions
 from sparkpub.record.errors import CollectError
-from tests.collect.environments.launching import a_launch
+from tests.collect.environments.launching import a_launch, ended
 from tests.collect.environments.rootfs import BINDS, content
 
 KINDS = pytest.mark.parametrize(
@@ -43,8 +43,7 @@ def test_what_a_killed_collector_left_is_cleaned_up_by_the_next(
     assert content(root) == before
     assert state.read("mountpoints.json") is None
     assert "r-dead" not in processes.marked("SPARKPUB_RUN").values()
-    assert running.wait(5) is not None
-    running.close()
+    ended(running)
 
 
 def test_links_in_a_circle_end_in_a_line(tmp_path: Path) -> None:
