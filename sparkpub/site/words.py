@@ -328,7 +328,7 @@ class Words:
         text: str = verdict.verdict
         if verdict.changed:
             text = f"{text}, written for {verdict.claim.recorded}"
-        classes = f".sp-verdict .sp-{verdict.verdict}"
+        classes = f".sp-chip .sp-{verdict.verdict}"
         return self._link(text, f"{LEDGER}#{name}", classes)
 
     def says(self, name: str) -> str:

@@ -30,7 +30,7 @@ from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
 
 ADDRESS = "leaderboard/"
-SHADES = 5
+SHADES = 3
 """Steps of the colour that says how near to the best a figure is."""
 SIZES = {4: "up to 4B", 16: "4B to 16B", 48: "16B to 48B", inf: "over 48B"}
 """Ends of the ranges of model sizes in 10**9 parameters."""

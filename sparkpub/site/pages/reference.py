@@ -135,7 +135,7 @@ def _checks() -> str:
 def folded(summary: str, behind: str) -> str:
     """Markdown of a line that opens."""
     return (
-        '<details class="sp-plain" markdown="1">\n'
+        '<details markdown="1">\n'
         f"<summary>{html.escape(summary)}</summary>\n\n{behind}\n\n</details>"
     )
 
@@ -366,8 +366,8 @@ def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
     if found:
         said = f"{said.rstrip('.')} ({found})."
     return (
-        f'<details class="sp-plain sp-claim" markdown="1">\n'
-        f'<summary markdown="span">{said} **{word}**{{ .sp-verdict .sp-{word} }}</summary>\n\n'
+        f'<details class="sp-claim" markdown="1">\n'
+        f'<summary markdown="span">{said} **{word}**{{ .sp-chip .sp-{word} }}</summary>\n\n'
         f"{behind}\n\n</details>"
     )
 

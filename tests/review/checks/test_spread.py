@@ -18,8 +18,6 @@ from sparkpub.review.checks.spread import (
     small_sample,
 )
 from sparkpub.review.checks.view import View
-from sparkpub.review.tables.column import rows
-from sparkpub.review.tables.comparisons import comparisons
 from tests.review.checks.in_memory import (
     a_run,
     a_view,
@@ -103,11 +101,8 @@ def in_turn(sequence: str, order: str, done: int = 0, **fields: Any) -> list[Sto
 
 def verdict(runs: Sequence[Stored]) -> str:
     """The verdict of the table: within each machine that ran both sides, then over the machines."""
-    reviewed = a_view(*runs).reviewed
-    name = reviewed.campaign.name
-    table = comparisons(reviewed.table, {name: reviewed})
-    table = table[table["machine"].isna()]
-    (row,) = rows(table[table["metric"] == TPUT])
+    every = a_view(*runs).reviewed.comparison_rows
+    (row,) = every.where(machine=None, metric=TPUT)
     return str(row.verdict)
 
 
@@ -207,7 +202,7 @@ def measured(figure: Figure, iterations: int = 10, models: str = "abc") -> View:
     ],
 )
 def test_a_line_is_one_measurement(figure: Figure, is_found: bool) -> None:
-    found = [(pair.x, pair.y) for pair in restated(measured(figure))]
+    found = [(x, y) for _, x, y, _ in restated(measured(figure))]
     assert found == [("peak_memory_gib", "kv_cache_gib")] * is_found
 
 
