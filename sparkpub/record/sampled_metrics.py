@@ -36,7 +36,7 @@ def metrics(
     return metrics
 
 
-Figures = dict[str, tuple[float | None, str]]
+SampledFigures = dict[str, tuple[float | None, str]]
 """Metric to its value, and why it has none."""
 OF_MEASURED_PHASE = (
     "startup_seconds",
@@ -49,7 +49,7 @@ OF_MEASURED_PHASE = (
 """Metrics that cannot be had without knowing when the measured phase was."""
 
 
-def _of_run(telemetry: Telemetry, duration: float) -> Figures:
+def _of_run(telemetry: Telemetry, duration: float) -> SampledFigures:
     """Peaks, temperatures and energy from the launch to the end."""
     drop = None
     available = telemetry.during("mem_available_gib")
@@ -73,7 +73,7 @@ def _of_run(telemetry: Telemetry, duration: float) -> Figures:
     }
 
 
-def _of_phase(telemetry: Telemetry, phase: Phase) -> Figures:
+def _of_phase(telemetry: Telemetry, phase: Phase) -> SampledFigures:
     """Means and energy over the measured phase, and what came before it."""
     start, end = phase.start_seconds, phase.end_seconds
     counter = "gpu_energy_joule" if _has_counter(telemetry) else "gpu_power_watt"

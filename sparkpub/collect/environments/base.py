@@ -127,16 +127,16 @@ class Launch:
         return {RUN_VARIABLE: self.run, OWNER_VARIABLE: self.owner}
 
 
-Chosen = TypeVar("Chosen", bound=LaunchOptions)
+AnyPlace = TypeVar("AnyPlace", bound=LaunchOptions)
 
 
-class Environment(ABC, Generic[Chosen]):
+class Environment(ABC, Generic[AnyPlace]):
     """One kind of place, with the options that a matrix declares."""
 
     no_container: ClassVar[str] = "not a container"
     """Why a record has no facts of a container."""
 
-    def __init__(self, options: Chosen) -> None:
+    def __init__(self, options: AnyPlace) -> None:
         self.options = options
 
     @property
