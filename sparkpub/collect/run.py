@@ -170,7 +170,6 @@ class Run:
         Raises NeverStartedError where the environment cannot start any run now.
         """
         job, server = self.job, self.server
-        place, options = job.client
         served = None if server is None else server.process
         work = self.place / WORK
         for path, content in job.command.files().items():
@@ -197,7 +196,7 @@ class Run:
             run, hear = self.fields["run_id"], self.log.write
             launch = Launch(job.command, work, hear, run, server=served)
             try:
-                process = place.start(launch, options)
+                process = job.client.start(launch)
             except NeverStartedError:
                 raise
             except CollectError as error:
@@ -479,7 +478,7 @@ def declared_architecture(model: Model) -> Architecture | None:
 
 def _reproducibility(station: "Station", job: Job) -> Reproducibility:
     commit, clean = own_commit()
-    inherited = job.environment.inherited(job.options)
+    inherited = job.environment.inherited()
     variables = dict(inherited) | dict(job.command.variables) | dict(job.options.env)
     known = station.packages.get(job.run.environment, "not asked")
     packages: Mapping[str, str] = {} if isinstance(known, str) else known

@@ -77,8 +77,7 @@ class LiveServer:
         one that is ready for an answer."""
         label = f"{self._job.run.model}/{self._job.run.environment}"
         server, environment = self.declared, self._job.environment
-        options = self._job.options
-        shared = environment.shares_ports(options)
+        shared = environment.shares_ports
         if shared and _answers(LOOPBACK, server):
             self.problem = (
                 f"something else listens on port {server.port} of this machine already; stop it, or give the server "
@@ -87,7 +86,7 @@ class LiveServer:
             return
         launch = Launch(self._command, self._work, self._log.write, self.name)
         try:
-            self.process = environment.start(launch, options)
+            self.process = environment.start(launch)
         except NeverStartedError:
             raise  # a reason that lasts would fail every later run too
         except CollectError as error:

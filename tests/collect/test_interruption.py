@@ -20,7 +20,7 @@ from sparkpub.collect.overview import status_document, status_lines
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError
 from sparkpub.record.store import file_sha256
-from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
+from tests.collect.collecting import OPEN_GATES, a_matrix, records, run, text_of
 from tests.collect.environments.launching import until
 
 LONG = "echo rate 5; exec sleep 600"
@@ -209,9 +209,7 @@ def test_a_collector_is_seen_alone_and_made_up_for_when_it_is_killed(
     interrupted, after = records(tmp_path)
     assert (interrupted.status, after.status) == ("interrupted", "timeout")
     assert interrupted.iteration == after.iteration == 1
-    log = interrupted.file("log")
-    assert log is not None
-    assert (tmp_path / "small" / log.path).read_text() == "rate 5\n"
+    assert text_of(interrupted, tmp_path) == "rate 5\n"
     assert outcome.measured == 1
     assert orphans() == []
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
@@ -127,44 +127,51 @@ class Launch:
         return {RUN_VARIABLE: self.run, OWNER_VARIABLE: self.owner}
 
 
-class Environment(ABC):
-    """One kind of place. Members of the registry `ENVIRONMENTS` are instances without state."""
+AnyPlace = TypeVar("AnyPlace", bound=LaunchOptions)
+
+
+class Environment(ABC, Generic[AnyPlace]):
+    """One kind of place, with the options that a matrix declares."""
 
     no_container: ClassVar[str] = "not a container"
     """Why a record has no facts of a container."""
 
-    @abstractmethod
-    def obstacles(self, options: Any, models: Sequence[str] = ()) -> Sequence[Obstacle]:
-        """What stands in the way on this machine now: rights, images, tools, folders of models that are not there."""
+    def __init__(self, options: AnyPlace) -> None:
+        self.options = options
 
-    def inherited(self, options: Any) -> Mapping[str, str]:  # noqa: ARG002
-        """Variables that a command gets here besides its own and those of the matrix."""
-        return {}
-
-    def shares_ports(self, options: Any) -> bool:  # noqa: ARG002
+    @property
+    def shares_ports(self) -> bool:
         """Whether a port that a command opens here is one of this machine's own."""
         return True
 
-    def visible(self, path: str, options: Any) -> str:  # noqa: ARG002
+    @abstractmethod
+    def obstacles(self, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+        """What stands in the way on this machine now: rights, images, tools, folders of models that are not there."""
+
+    def inherited(self) -> Mapping[str, str]:
+        """Variables that a command gets here besides its own and those of the matrix."""
+        return {}
+
+    def visible(self, path: str) -> str:
         """A host path as the command inside sees it."""
         return path
 
-    def has_program(self, name: str, options: Any) -> bool | None:  # noqa: ARG002
+    def has_program(self, name: str) -> bool | None:  # noqa: ARG002
         """Whether a program is installed here; None where that shows only inside."""
         return None
 
-    def has_module(self, name: str, options: Any) -> bool | None:  # noqa: ARG002
+    def has_module(self, name: str) -> bool | None:  # noqa: ARG002
         """Whether the Python of a command has a module; None where that shows only inside."""
         return None
 
-    def start(self, launch: Launch, options: Any) -> Running:
+    def start(self, launch: Launch) -> Running:
         """Start the command. Raises CollectError where it cannot be started, as NeverStartedError where nothing can be
         started here now."""
         began = time.monotonic(), time.time()
         try:
-            running = self.launch(launch, options)
+            running = self.launch(launch)
         except CollectError as error:
-            if not self.obstacles(options):
+            if not self.obstacles():
                 raise
             where, remedy = error.where, error.remedy
             raise NeverStartedError(error.what, where=where, remedy=remedy) from None
@@ -172,29 +179,28 @@ class Environment(ABC):
         return running
 
     @abstractmethod
-    def launch(self, launch: Launch, options: Any) -> Running:
+    def launch(self, launch: Launch) -> Running:
         """What `start` does in an environment of this kind. Raises CollectError."""
 
+    @staticmethod
     @abstractmethod
-    def reap(self) -> Sequence[str]:
+    def reap() -> Sequence[str]:
         """Clean up what a killed collector of this machine left behind; says what was cleaned."""
 
+    def resolved(
+        self, launch: Launch, workdir: str, python: str
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Argv and variables of a launch with placeholders and secrets filled; the matrix's variables win over the
+        workload's."""
+        interpreter = self.options.python or python
 
-def resolved(
-    launch: Launch, options: LaunchOptions, workdir: str, python: str
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Argv and variables of a launch with placeholders and secrets filled; the matrix's variables win over the
-    workload's."""
+        def fill(text: str) -> str:
+            return text.replace(WORKDIR, workdir).replace(PYTHON, interpreter)
 
-    def fill(text: str) -> str:
-        return text.replace(WORKDIR, workdir).replace(PYTHON, options.python or python)
-
-    variables = {
-        name: fill(filled(value))
-        for name, value in (dict(launch.command.variables) | dict(options.env)).items()
-    }
-    argv = tuple(fill(part) for part in filled_words(launch.command.argv))
-    return argv, _visible_gpus(options) | variables | dict(launch.marks)
+        given = dict(launch.command.variables) | dict(self.options.env)
+        variables = {name: fill(filled(value)) for name, value in given.items()}
+        argv = tuple(fill(part) for part in filled_words(launch.command.argv))
+        return argv, _visible_gpus(self.options) | variables | dict(launch.marks)
 
 
 def _visible_gpus(options: LaunchOptions) -> dict[str, str]:

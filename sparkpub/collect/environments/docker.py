@@ -22,7 +22,6 @@ from sparkpub.collect.environments.base import (
     Obstacle,
     Running,
     missing_sources,
-    resolved,
     through_binds,
 )
 from sparkpub.collect.machine import processes
@@ -40,15 +39,14 @@ if TYPE_CHECKING:
 RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
 
 
-class Docker(Environment):
+class Docker(Environment[DockerOptions]):
     """Commands run in a container created, watched and removed by the collector."""
 
     no_container = "the engine gave no facts of it"
 
-    def obstacles(
-        self, options: DockerOptions, models: Sequence[str] = ()
-    ) -> Sequence[Obstacle]:
+    def obstacles(self, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
+        options = self.options
         found = missing_sources(options.binds, models)
         try:
             with _engine() as client:
@@ -64,24 +62,26 @@ class Docker(Environment):
             found.append(Obstacle(error.what, error.remedy))
         return found
 
-    def inherited(self, options: DockerOptions) -> Mapping[str, str]:
+    def inherited(self) -> Mapping[str, str]:
         """What the image sets; empty where the engine does not answer."""
         with suppress(CollectError), _engine() as client:
-            attributes = _image(client, options.image).attrs
+            attributes = _image(client, self.options.image).attrs
             lines = attributes.get("Config", {}).get("Env") or ()
             return dict(line.split("=", 1) for line in lines if "=" in line)
         return {}
 
-    def visible(self, path: str, options: DockerOptions) -> str:
+    def visible(self, path: str) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
-        return through_binds(path, options.binds)
+        return through_binds(path, self.options.binds)
 
-    def shares_ports(self, options: DockerOptions) -> bool:
+    @property
+    def shares_ports(self) -> bool:
         """On the host's network alone."""
-        return options.network == "host"
+        return self.options.network == "host"
 
-    def launch(self, launch: Launch, options: DockerOptions) -> "DockerRun":
+    def launch(self, launch: Launch) -> "DockerRun":
         """Create and start a container; its output streams to the run's log."""
+        options = self.options
         where = f"image {options.image}"
         remedy = (
             "correct the environment's options, or try the same flags with docker run"
@@ -91,7 +91,7 @@ class Docker(Environment):
                 _engine("the container cannot be started", remedy, where)
             )
             image = _image(client, options.image)
-            argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
+            argv, variables = self.resolved(launch, INSIDE_WORKDIR, "python3")
             container = client.containers.create(
                 image.id, list(argv), **create_arguments(options, launch, variables)
             )
@@ -101,7 +101,8 @@ class Docker(Environment):
             run.after = undo.pop_all()
             return run
 
-    def reap(self) -> Sequence[str]:
+    @staticmethod
+    def reap() -> Sequence[str]:
         """Remove containers whose collector is dead; nobody else's."""
         said = []
         with suppress(CollectError), _engine() as client:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sparkpub.collect.environments.base import Launch
+from sparkpub.collect.environments.base import Exit, Launch, Running
 from sparkpub.collect.machine import processes
 from sparkpub.plan.workloads.base import Command
 
@@ -36,3 +36,11 @@ def a_launch(
 ) -> tuple[Launch, Kept]:
     log = Kept()
     return Launch(Command(argv), workdir, log.write, run, who or processes.me()), log
+
+
+def ended(running: Running) -> Exit:
+    """How a command ended by itself, once everything is undone."""
+    found = running.wait(60)
+    running.close()
+    assert found is not None
+    return found
