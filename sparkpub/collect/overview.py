@@ -141,10 +141,11 @@ def _conditions(gates: Gates) -> str:
     """What the matrix asks for before and during a run, by its own keys."""
     said = []
     for name, wanted in gates.model_dump().items():
-        if isinstance(wanted, float):
-            is_time = name in ("cooldown", "max_wait")
-            wanted = duration(wanted) if is_time else f"{wanted:g}"
-        if wanted:
+        if name in ("cooldown", "max_wait"):
+            said.append(f"{name} {duration(wanted)}")
+        elif isinstance(wanted, float):
+            said.append(f"{name} {wanted:g}")
+        elif wanted:
             said.append(name if wanted is True else f"{name} {wanted}")
     return ", ".join(said)
 

@@ -17,7 +17,6 @@ from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
     Environment,
-    Exit,
     Launch,
     Obstacle,
     Running,
@@ -170,11 +169,10 @@ class DockerRun(Running):
         except _failures():
             return None
 
-    def _end(self, timeout: float) -> Exit | None:
-        if not self._ended.wait(max(0.0, timeout)):
-            return None
-        self._pump.join(10)
-        return self._inspected()
+    def _end(self, timeout: float) -> None:
+        if self._ended.wait(max(0.0, timeout)):
+            self._pump.join(10)
+            self.code, self.error = self._inspected()
 
     def _stop(self, grace: float) -> str:
         """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
@@ -189,7 +187,7 @@ class DockerRun(Running):
         """Remove the container."""
         self.after.close()
 
-    def _inspected(self) -> Exit:
+    def _inspected(self) -> tuple[int, str | None]:
         """Exit status, out-of-memory flag and error as the engine keeps them. One that is being stopped ends its
         containers, and may no longer answer then."""
         try:
@@ -197,18 +195,19 @@ class DockerRun(Running):
             facts = _facts(self._client, self._container, self._image)
         except _failures() as error:
             lost = f"the engine lost the container: {_explained(error)}"
-            return Exit(-signal.SIGKILL, lost)
+            return -signal.SIGKILL, lost
         ended = self._container.attrs["State"]
         if ended.get("Running"):
             lost = "the engine lost the container: it was stopped or restarted during the run"
-            return Exit(-signal.SIGKILL, lost)
+            return -signal.SIGKILL, lost
         code, reason = int(ended["ExitCode"]), facts.error
         limit = self._container.attrs["HostConfig"].get("Memory")
         # An engine on control groups of version 1 sometimes misses the kernel's notice.
         unnoticed = code == 137 and limit and not self._stopping
         if facts.oom_killed or unnoticed:
             reason = reason or "out of memory: ended by the kernel"
-        return Exit(code, reason, facts)
+        self.container = facts
+        return code, reason
 
 
 def _failures() -> tuple[type[Exception], ...]:
