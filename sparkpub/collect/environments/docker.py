@@ -336,16 +336,9 @@ def pulled(environments: Iterable[object]) -> Iterator[str]:
     for name in dict.fromkeys(names):
         remedy = "check the name and the network, or leave --pull out"
         with _engine(f"{name} cannot be pulled", remedy) as client:
-            image = client.images.pull(_with_tag(name))
+            image = client.images.pull(name)
         digests = image.attrs.get("RepoDigests") or [image.id]
         yield f"pulled {name}: {digests[0].rpartition('@')[2]}"
-
-
-def _with_tag(name: str) -> str:
-    """An image's name with a tag or a digest: of a name without one, the SDK would pull every tag."""
-    if "@" in name or ":" in name.rpartition("/")[2]:
-        return name
-    return f"{name}:latest"
 
 
 def described() -> str:
