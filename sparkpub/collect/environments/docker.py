@@ -266,7 +266,7 @@ def create_arguments(
         "working_dir": INSIDE_WORKDIR,
         "ipc_mode": options.ipc,
         "shm_size": options.shm_size,
-        **_network(options, launch),
+        "network_mode": _network(options, launch),
         "cpuset_cpus": options.cpuset,
         "mem_limit": _limit(options.memory),
         "memswap_limit": _limit(options.memory_swap),
@@ -287,17 +287,11 @@ def _limit(size: int | str | None) -> int | str | None:
     return -1 if size == "unlimited" else size
 
 
-def _network(options: DockerOptions, launch: Launch) -> dict[str, str]:
+def _network(options: DockerOptions, launch: Launch) -> str | None:
     """The network of a container: that of the server which it is a client of, so that 127.0.0.1 is the server's."""
-    if options.network == "host":
-        return {"network_mode": "host"}
-    if isinstance(launch.server, DockerRun):
-        return {"network_mode": f"container:{launch.server.container_id}"}
-    if options.network == "none":
-        return {"network_mode": "none"}
-    if options.network is None:
-        return {}
-    return {"network": options.network}
+    if options.network != "host" and isinstance(launch.server, DockerRun):
+        return f"container:{launch.server.container_id}"
+    return options.network
 
 
 def address_of(attributes: Mapping[str, Any]) -> str:
