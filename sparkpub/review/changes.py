@@ -25,7 +25,7 @@ ChangedRow = Mapping[str, Any]
 Shown = Iterator[tuple[str, tuple[str, ...], str]]
 """What a side shows: the table, what the row is about, and what is shown of it."""
 MOST_ROWS = 50
-"""TableRows of one table in Markdown: GitHub shows a summary of at most 1 MiB, and nobody reads more."""
+"""Rows of one table in Markdown: GitHub shows a summary of at most 1 MiB, and nobody reads more."""
 _COLUMNS = {
     "campaigns": ("campaign",),
     "runs": ("campaign", "run"),

@@ -123,7 +123,7 @@ def plain_cells(reviewed: "ReviewedCampaign", runs: pd.DataFrame) -> pd.DataFram
 
 
 def summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """TableRows of a table of runs that have a value described, a row for each combination of the columns `by`, in the order
+    """Rows of a table of runs that have a value described, a row for each combination of the columns `by`, in the order
     met: these columns, and those of `COLUMNS` from `n` to `n_effective` but for the bootstrap.
 
     Where runs shared servers, the error of their mean comes from the servers. Where they ran on several machines each

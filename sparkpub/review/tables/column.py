@@ -91,7 +91,7 @@ def plain(column: "pd.Series[Any]") -> list[Any]:
 
 
 class TableRows(list[TableRow]):
-    """TableRows of a table, in its order: the one way to ask for some of them is `where`."""
+    """Rows of a table, in its order: the one way to ask for some of them is `where`."""
 
     def __init__(self, rows: Iterable[TableRow]) -> None:
         super().__init__(rows)
