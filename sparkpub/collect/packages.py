@@ -30,10 +30,10 @@ def installed(environment: Environment[Any]) -> "dict[str, str] | str":
             asked = Command((PYTHON, "-c", code))
             launch = Launch(asked, Path(folder), said.write, "packages")
             with closing(environment.launch(launch)) as running:
-                ended = running.wait(PATIENCE) or running.stop()
+                running.wait(PATIENCE)
         lines = said.getvalue().decode(errors="replace").strip().splitlines()
         found: Mapping[str, str] = json.loads(lines[-1])
-        if ended.code == 0:
+        if running.code == 0:
             return dict(sorted(found.items()))
     except CollectError as error:
         return f"Python could not be asked: {error.what}"

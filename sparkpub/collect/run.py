@@ -293,7 +293,7 @@ class Run:
             "status_reason": reason,
             "ended": Moment.at(process.ended if process else datetime.now(UTC)),
             "duration_seconds": round(process.seconds, 6) if process else 0.0,
-            "exit_code": process.exit.code if process and process.exit else None,
+            "exit_code": process.code if process else None,
             "observed": observed,
             "metrics": dict(answer.metrics) | sampled,
             "samples": dict(answer.samples),
@@ -314,9 +314,8 @@ class Run:
         if self.stopped is not None:
             return self.stopped
         assert self.process is not None
-        assert self.process.exit is not None
-        if self.process.exit.code != 0:
-            reason = str(self.process.exit)
+        if self.process.code != 0:
+            reason = str(self.process)
             return "failed", "; ".join((reason, *answer.problems))
         if not answer.complete:
             why = "; ".join(answer.problems)
@@ -366,9 +365,8 @@ class Run:
     @property
     def _container(self) -> Container | None:
         """The container that ran the command, else that of the server, whose client runs outside."""
-        ended = None if self.process is None else self.process.exit
-        if ended is not None and ended.container is not None:
-            return ended.container
+        if self.process is not None and self.process.container is not None:
+            return self.process.container
         return None if self.server is None else self.server.container
 
     def _unavailable(self) -> dict[str, str]:

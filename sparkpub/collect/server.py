@@ -131,8 +131,8 @@ class LiveServer:
             if took > server.ready_timeout:
                 break
             say(duration(took))
-        if process.exit is not None:
-            return f"the server ended before it was ready: {process.exit}"
+        if process.code is not None:
+            return f"the server ended before it was ready: {process}"
         late = f"the server was not ready after {duration(server.ready_timeout)}"
         if not shared and not _answers(address, server):
             late += (
@@ -172,8 +172,7 @@ class LiveServer:
         """How it ended, in words; None while it runs."""
         if self.process is None:
             return "the server did not start"
-        found = self.process.wait()
-        return None if found is None else f"the server ended: {found}"
+        return f"the server ended: {self.process}" if self.process.wait() else None
 
     def close(self) -> None:
         """End its processes or container, and remove its folder."""

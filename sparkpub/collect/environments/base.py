@@ -23,18 +23,6 @@ INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
 
 
-@dataclass(frozen=True)
-class Exit:
-    """How a command ended. `code` is negative for a signal."""
-
-    code: int
-    error: str | None = None
-    container: Container | None = None
-
-    def __str__(self) -> str:
-        return self.error or f"exit status {self.code}"
-
-
 class Running(ABC):
     """A command that was started, from its launch to its end. `pid` is its root process on the host, `argv` what it was
     started with.
@@ -53,30 +41,39 @@ class Running(ABC):
         self.seconds, self.ended = 0.0, datetime.now(UTC)
         """From the launch to the end, or to the last look; and when that was by the clock, which goes on while the
         machine sleeps."""
-        self.exit: Exit | None = None
+        self.code: int | None = None
+        """Its exit status, negative for a signal; None until it has ended."""
+        self.error: str | None = None
+        """Why it ended, where its exit status does not say it."""
+        self.container: Container | None = None
+        """What the engine said of its container then."""
+
+    def __str__(self) -> str:
+        return self.error or f"exit status {self.code}"
 
     def facts(self) -> Container | None:
         """What the engine says of the container that runs; None where there is none."""
         return None
 
-    def wait(self, timeout: float = 0.0) -> Exit | None:
-        """The end, or None where it is still running after `timeout` seconds: its end wakes us at once."""
-        if self.exit is None:
-            self.exit, self.ended = self._end(timeout), datetime.now(UTC)
+    def wait(self, timeout: float = 0.0) -> bool:
+        """Whether it has ended, after `timeout` seconds at most: its end wakes us at once."""
+        if self.code is None:
+            self._end(timeout)
             self.seconds = time.monotonic() - self.launched
-        return self.exit
+            self.ended = datetime.now(UTC)
+        return self.code is not None
 
     def ticks(self, pace: float) -> Iterator[float]:
         """The seconds since the launch, every `pace` seconds until it ends."""
-        while self.wait(pace) is None:
+        while not self.wait(pace):
             yield self.seconds
 
-    def stop(self, grace: float = 10.0) -> Exit:
+    def stop(self, grace: float = 10.0) -> None:
         """End the whole process tree or container: first politely, after `grace` seconds by force."""
-        if self.exit is None:  # else its process id may be somebody else's by now
+        if self.code is None:  # else its process id may be somebody else's by now
             why_not = self._stop(grace)
-            self.exit = self.wait(30) or Exit(-signal.SIGKILL, why_not)
-        return self.exit
+            if not self.wait(30):
+                self.code, self.error = -signal.SIGKILL, why_not
 
     def close(self) -> None:
         """End it where it runs, and undo everything that launching did (mounts, containers). Safe to call twice."""
@@ -86,8 +83,8 @@ class Running(ABC):
             self.undo()
 
     @abstractmethod
-    def _end(self, timeout: float) -> Exit | None:
-        """See `wait`."""
+    def _end(self, timeout: float) -> None:
+        """Take in how it ended, where it does in time; see `wait`."""
 
     @abstractmethod
     def _stop(self, grace: float) -> str:

@@ -17,7 +17,6 @@ from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
     Environment,
-    Exit,
     Launch,
     Obstacle,
     Running,
@@ -170,11 +169,10 @@ class DockerRun(Running):
         except _failures():
             return None
 
-    def _end(self, timeout: float) -> Exit | None:
-        if not self._ended.wait(max(0.0, timeout)):
-            return None
-        self._pump.join(10)
-        return self._inspected()
+    def _end(self, timeout: float) -> None:
+        if self._ended.wait(max(0.0, timeout)):
+            self._pump.join(10)
+            self.code, self.error = self._inspected()
 
     def _stop(self, grace: float) -> str:
         """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
@@ -189,7 +187,7 @@ class DockerRun(Running):
         """Remove the container."""
         self.after.close()
 
-    def _inspected(self) -> Exit:
+    def _inspected(self) -> tuple[int, str | None]:
         """Exit status, out-of-memory flag and error as the engine keeps them. One that is being stopped ends its
         containers, and may no longer answer then."""
         try:
@@ -197,18 +195,19 @@ class DockerRun(Running):
             facts = _facts(self._client, self._container, self._image)
         except _failures() as error:
             lost = f"the engine lost the container: {_explained(error)}"
-            return Exit(-signal.SIGKILL, lost)
+            return -signal.SIGKILL, lost
         ended = self._container.attrs["State"]
         if ended.get("Running"):
             lost = "the engine lost the container: it was stopped or restarted during the run"
-            return Exit(-signal.SIGKILL, lost)
+            return -signal.SIGKILL, lost
         code, reason = int(ended["ExitCode"]), facts.error
         limit = self._container.attrs["HostConfig"].get("Memory")
         # An engine on control groups of version 1 sometimes misses the kernel's notice.
         unnoticed = code == 137 and limit and not self._stopping
         if facts.oom_killed or unnoticed:
             reason = reason or "out of memory: ended by the kernel"
-        return Exit(code, reason, facts)
+        self.container = facts
+        return code, reason
 
 
 def _failures() -> tuple[type[Exception], ...]:
@@ -267,7 +266,7 @@ def create_arguments(
         "working_dir": INSIDE_WORKDIR,
         "ipc_mode": options.ipc,
         "shm_size": options.shm_size,
-        **_network(options, launch),
+        "network_mode": _network(options, launch),
         "cpuset_cpus": options.cpuset,
         "mem_limit": _limit(options.memory),
         "memswap_limit": _limit(options.memory_swap),
@@ -288,17 +287,11 @@ def _limit(size: int | str | None) -> int | str | None:
     return -1 if size == "unlimited" else size
 
 
-def _network(options: DockerOptions, launch: Launch) -> dict[str, str]:
+def _network(options: DockerOptions, launch: Launch) -> str | None:
     """The network of a container: that of the server which it is a client of, so that 127.0.0.1 is the server's."""
-    if options.network == "host":
-        return {"network_mode": "host"}
-    if isinstance(launch.server, DockerRun):
-        return {"network_mode": f"container:{launch.server.container_id}"}
-    if options.network == "none":
-        return {"network_mode": "none"}
-    if options.network is None:
-        return {}
-    return {"network": options.network}
+    if options.network != "host" and isinstance(launch.server, DockerRun):
+        return f"container:{launch.server.container_id}"
+    return options.network
 
 
 def address_of(attributes: Mapping[str, Any]) -> str:
@@ -337,16 +330,9 @@ def pulled(environments: Iterable[object]) -> Iterator[str]:
     for name in dict.fromkeys(names):
         remedy = "check the name and the network, or leave --pull out"
         with _engine(f"{name} cannot be pulled", remedy) as client:
-            image = client.images.pull(_with_tag(name))
+            image = client.images.pull(name)
         digests = image.attrs.get("RepoDigests") or [image.id]
         yield f"pulled {name}: {digests[0].rpartition('@')[2]}"
-
-
-def _with_tag(name: str) -> str:
-    """An image's name with a tag or a digest: of a name without one, the SDK would pull every tag."""
-    if "@" in name or ":" in name.rpartition("/")[2]:
-        return name
-    return f"{name}:latest"
 
 
 def described() -> str:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from sparkpub.collect.environments.base import (
     Environment,
-    Exit,
     Launch,
     Obstacle,
     Running,
@@ -122,22 +121,21 @@ class HostProcess(Running):
             str(self._group / "cgroup.procs"),
         )
 
-    def _end(self, timeout: float) -> Exit | None:
+    def _end(self, timeout: float) -> None:
         """Children that outlive the command are ended with it."""
         if not ends_within(self.pid, timeout):
-            return None
+            return
         code = self._process.wait()
         self._end_rest()
         self._pump.join(10)
-        reason = self._meanings.get(code)
+        self.code, self.error = code, self._meanings.get(code)
         if code < 0:
-            reason = f"ended by {_signal_name(-code)}"
-        return Exit(code, reason)
+            self.error = f"ended by {_signal_name(-code)}"
 
     def _stop(self, grace: float) -> str:
         """SIGTERM, and SIGKILL after `grace` seconds."""
         end(self._tree(), signal.SIGTERM)
-        if self.wait(grace) is None:
+        if not self.wait(grace):
             end(self._tree(), signal.SIGKILL)
         return "did not end after SIGKILL: it hangs in the kernel"
 

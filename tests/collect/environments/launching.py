@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sparkpub.collect.environments.base import Exit, Launch, Running
+from sparkpub.collect.environments.base import Launch, Running
 from sparkpub.collect.machine import processes
 from sparkpub.plan.workloads.base import Command
 
@@ -38,9 +38,8 @@ def a_launch(
     return Launch(Command(argv), workdir, log.write, run, who or processes.me()), log
 
 
-def ended(running: Running) -> Exit:
-    """How a command ended by itself, once everything is undone."""
-    found = running.wait(60)
+def ended(running: Running) -> Running:
+    """A command that has ended by itself, once everything is undone."""
+    assert running.wait(60)
     running.close()
-    assert found is not None
-    return found
+    return running

@@ -55,7 +55,7 @@ def test_mounts_go_with_the_last_process_even_if_nobody_closes(
     launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600")
     running = Chroot(options(root)).launch(launch)
     while "up" not in log.text:
-        assert running.wait(0.05) is None, log.text
+        assert not running.wait(0.05), log.text
     assert not [mount for mount in mounts() if mount.startswith(str(root))]
     inside = [
         line.split()[4]

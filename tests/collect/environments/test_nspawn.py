@@ -69,7 +69,7 @@ def test_a_stopped_run_leaves_no_process_and_no_mount_point(
     # Where /run is no tmpfs, systemd-nspawn adds a line about its own folder there.
     assert said.text.splitlines()[0] == "client"
     while "up" not in log.text:
-        assert running.wait(0.05) is None, log.text
+        assert not running.wait(0.05), log.text
     running.close()
     assert name not in processes.marked("SPARKPUB_RUN").values()
     assert content(root) == before

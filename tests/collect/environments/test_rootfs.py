@@ -35,7 +35,7 @@ def test_what_a_killed_collector_left_is_cleaned_up_by_the_next(
     launch, log = a_launch(tmp_path, "sh", "-c", script, run="r-dead", who=dead)
     running = environment.launch(launch)
     while "up" not in log.text:
-        assert running.wait(0.05) is None, log.text
+        assert not running.wait(0.05), log.text
     assert content(root) != before
     said = environment.reap()
     assert any("r-dead" in line for line in said)

@@ -156,40 +156,26 @@ def test_a_second_delivery_is_refused_and_said(tmp_path: Path) -> None:
     assert f"{record.run_id} is here in its place; not kept" in said[-1]
 
 
-def test_a_late_delivery_is_refused_where_the_run_was_measured_again(
-    tmp_path: Path,
+@pytest.mark.parametrize("first", [ONE, TWO])
+def test_of_a_late_delivery_and_another_one_the_first_is_kept(
+    tmp_path: Path, first: str
 ) -> None:
+    """Whoever is at the run meanwhile comes late, too, and its lease ends all the same."""
     said: list[str] = []
     ledger = a_ledger(tmp_path, said)
     leased(ledger, ONE)
-    late = a_delivery(ledger, ONE)
+    deliveries = {ONE: a_delivery(ledger, ONE)}
     ledger.leave(f"node of {ONE}")
     assert leased(ledger, TWO) == ("a", 1)
-    ledger.keep(TWO, *a_delivery(ledger, TWO))
-    ledger.keep(ONE, *late)
+    deliveries[TWO] = a_delivery(ledger, TWO)
+    for machine in sorted(deliveries, key=lambda machine: machine != first):
+        ledger.keep(machine, *deliveries[machine])
     (record,) = known_records(folder(tmp_path))
-    assert record.machine.id == TWO
+    assert record.machine.id == first
     assert f"came late: {record.run_id} is here in its place; not kept" in said[-1]
-
-
-def test_a_late_delivery_is_kept_where_nobody_measured_the_run_again(
-    tmp_path: Path,
-) -> None:
-    """Then whoever is at it comes late, and its lease ends all the same."""
-    ledger = a_ledger(tmp_path, [])
-    leased(ledger, ONE)
-    late = a_delivery(ledger, ONE)
-    ledger.leave(f"node of {ONE}")
-    leased(ledger, TWO)
-    ledger.keep(ONE, *late)
-    ledger.keep(TWO, *a_delivery(ledger, TWO))
-    (record,) = known_records(folder(tmp_path))
-    assert record.machine.id == ONE
     assert ledger.leases == {}
-    assert leased(ledger, TWO) == (
-        "b",
-        1,
-    )  # the other model is ONE's, which may come back
+    # The other model is ONE's where that measured the run: it may come back.
+    assert leased(ledger, TWO) == ("b" if first == ONE else "a", 1 + (first == TWO))
 
 
 def test_as_many_runs_as_were_asked_for_are_given_to_all_machines_together(
