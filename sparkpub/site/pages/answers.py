@@ -446,7 +446,8 @@ def _containers(publication: Publication) -> Card:
             speed for speed in publication.speeds if speed.campaign == campaign.name
         ]
         kinds = {environment_name(speed.setup.environment_type) for speed in mine}
-        rows = publication.results.comparisons_of(campaign.name, metric.name)
+        every = publication.results.comparison_rows
+        rows = every.where(campaign=campaign.name, metric=metric.name)
         if rows and kinds == {"native", "Docker"} and not publication.shared(campaign):
             cost = campaign_page.effect(publication, campaign, metric)
             at_home = mine[0].machine == home
