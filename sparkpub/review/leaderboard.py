@@ -106,11 +106,6 @@ class RankedModel:
         firsts = [first for first, *_ in self.entries.values()]
         return max(firsts, key=attrgetter("share"))
 
-    @property
-    def billions(self) -> float | None:
-        """The parameters in the model's name."""
-        return self.model.billions
-
 
 @dataclass(frozen=True)
 class Board:

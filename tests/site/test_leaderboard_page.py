@@ -85,18 +85,6 @@ def test_machines_have_sections_and_the_first_is_home() -> None:
     assert "How fast models run on DGX Spark" in html
 
 
-def test_models_fall_into_sizes_by_their_names() -> None:
-    sizes = {
-        "A-0.8B": "up to 4B",
-        "A-7B": "4B to 16B",
-        "A-120b": "over 48B",
-        "A": "size not stated",
-    }
-    for model, size in sizes.items():
-        (row,) = rows(page(*runs_of("m", [1.0], load=ONE, model_id=f"x/{model}")))
-        assert f'data-size="{size}"' in row
-
-
 def test_a_figure_of_a_long_prompt_is_in_seconds() -> None:
     long: dict[str, Any] = {**ONE, "input_tokens": 8192}
     html = page(*runs_of("a", [1.0], load=long, metrics={"ttft_p50_ms": 2330.0}))

@@ -45,11 +45,9 @@ class Table:
     @property
     def known(self) -> "Table":
         """The table without columns in which nothing is known."""
-        columns = list(zip(self.head, *self.rows, strict=True))
-        kept = [column for column in columns if {*map(str, column[1:])} - UNKNOWN]
-        if not self.rows or len(kept) == len(columns):
-            return self
-        head, *rows = zip(*kept, strict=True)
+        columns = zip(self.head, *self.rows, strict=True)
+        known = [column for column in columns if {*map(str, column[1:])} - UNKNOWN]
+        head, *rows = zip(*known, strict=True) if self.rows else [self.head]
         return Table(head, rows)
 
 

@@ -5,7 +5,7 @@ larger models were measured, no model below `LARGE` does.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, starmap
 from operator import itemgetter
@@ -154,29 +154,39 @@ def _all_of(board: Board) -> str:
 def _ranking(board: Board, question: str, text: str, link: str) -> Card:
     """The best models of a board as bars."""
     leading = [row.best for row in _leading(board)[:MOST]]
-    best = max(entry.value for entry in leading)
-    size = _size(board)
-    spreads = [spread(entry.speed) for entry in leading]
-    if any(spreads):
+    named = [(entry.speed.model.name, entry) for entry in leading]
+    bars = _bars(board, named, lambda speed: model_links.page(speed.model))
+    if any(bar.spread for bar in bars):
         text += f" {SPREAD}"
+    size = _size(board)
     return Card(
         question,
         text,
         f"{ADDRESS}#{board_anchor(board)}",
         link,
         scope=f"{board.machine}, {size}tokens a second ({engines_name(board.speeds)})",
-        bars=[
-            Bar(
-                entry.speed.model.name,
-                _recipe(entry.speed),
-                figure_text(entry.value, board.metric),
-                entry.value / best,
-                model_links.page(entry.speed.model),
-                spread,
-            )
-            for entry, spread in zip(leading, spreads, strict=True)
-        ],
+        bars=bars,
     )
+
+
+def _bars(
+    board: Board,
+    named: Sequence[tuple[str, RankedFigure]],
+    page: Callable[[Speed], str],
+) -> list[Bar]:
+    """Figures as bars, each with what leads to more of it."""
+    best = max(entry.value for _, entry in named)
+    return [
+        Bar(
+            name,
+            _recipe(entry.speed),
+            figure_text(entry.value, board.metric),
+            entry.value / best,
+            page(entry.speed),
+            spread(entry.speed),
+        )
+        for name, entry in named
+    ]
 
 
 def _leading(board: Board) -> list[RankedModel]:
@@ -422,7 +432,7 @@ def _fits(publication: Publication) -> Card:
     first, *_ = shown = list(largest.values())[:MOST]
     for fit in shown:
         name = f"{fit.speed.model.name} {_recipe(fit.speed)}"
-        table.append([name, fit.weights, f"{total - fit.weights_gib:.0f} GiB"])
+        table.append([name, fit.weights, fit.left(total)])
     return Card(
         f"What fits in {total:.1f} GiB?",
         "What is left holds KV cache, engine and system. ~: by the parameters in the name.",
@@ -485,17 +495,8 @@ def _engines(board: Board | None) -> Card:
         for entries in row.entries.values():
             best = {entry.speed.setup.engine: entry for entry in reversed(entries)}
             if len(best) > 1 and board is not None:
-                top = max(entry.value for entry in best.values())
-                bars = [
-                    Bar(
-                        engine or "not stated",
-                        _recipe(entry.speed),
-                        figure_text(entry.value, board.metric),
-                        entry.value / top,
-                        model_links.setup(entry.speed),
-                    )
-                    for engine, entry in best.items()
-                ]
+                named = [(name or "not stated", entry) for name, entry in best.items()]
+                bars = _bars(board, named, model_links.setup)
                 scope = f"{board.machine}, one user, {row.model.name}"
                 href = f"{ADDRESS}#{board_anchor(board)}"
                 text = lengths_name(board.load)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import partial
-from math import inf
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -32,9 +31,6 @@ from sparkpub.site.publication import Publication
 ADDRESS = "leaderboard/"
 SHADES = 3
 """Steps of the colour that says how near to the best a figure is."""
-SIZES = {4: "up to 4B", 16: "4B to 16B", 48: "16B to 48B", inf: "over 48B"}
-"""Ends of the ranges of model sizes in 10**9 parameters."""
-UNKNOWN = "size not stated"
 WIDE_SPREAD = 0.1
 """Share of a figure from which the spread of its own repetitions stands beside it."""
 SPREAD = "±: between the repetitions of one run."
@@ -57,7 +53,6 @@ def context(publication: Publication) -> dict[str, Any]:
         "notes": notes,
         "board_anchor": board_anchor,
         "width_name": width_name,
-        "size_name": size_name,
         "entry_text": entry_text,
         "anchor": model_links.anchor,
         "SHADES": SHADES,
@@ -149,12 +144,6 @@ def width_name(bits: int | None) -> str:
     if bits is None:
         return "Weights not stated"
     return f"{bits}{SPACE}bits"
-
-
-def size_name(row: RankedModel) -> str:
-    """The range of sizes into which a model falls."""
-    size = row.billions
-    return UNKNOWN if size is None else next(SIZES[end] for end in SIZES if size <= end)
 
 
 def entry_text(entry: RankedFigure, metric: Metric) -> str:
@@ -294,10 +283,8 @@ def _why(board: Board, speed: Speed) -> str:
 
 def _filters(boards: Sequence[Board]) -> dict[str, Sequence[str]]:
     """What the boards can be filtered by: each field with its values, where there are several."""
-    sizes = {size_name(row) for board in boards for row in board.rows}
     speeds = [speed for board in boards for speed in board.speeds]
     fields = {
-        "size": [name for name in (*SIZES.values(), UNKNOWN) if name in sizes],
         "weights": sorted({speed.weights for speed in speeds}),
         "engine": sorted({speed.setup.engine or "not stated" for speed in speeds}),
     }

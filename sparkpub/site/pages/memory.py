@@ -124,6 +124,13 @@ class Fit(NamedTuple):
             return f"{self.weights_gib:.1f} GiB"
         return f"~{self.weights_gib:.0f} GiB"
 
+    def left(self, total: float | None) -> str:
+        """What it leaves of so many GiB."""
+        if not total:
+            return "not known"
+        rest = total - self.weights_gib
+        return f"{rest:.0f} GiB" if rest > 0 else "does not fit"
+
 
 def fits(speeds: Iterable[Speed]) -> list[Fit]:
     """A row for each model, format and machine of which the size is known, in the order met."""
@@ -140,24 +147,11 @@ def left(publication: Publication, speeds: Iterable[Speed]) -> Table:
     rows = []
     for fit in fits(speeds):
         total, kv = of_machine(publication, fit.speed.machine), fit.kv_mib_per_1k
-        over = total and total - fit.weights_gib
-        rows.append(
-            [
-                fit.speed.weights,
-                fit.weights,
-                f"{over:.0f} GiB"
-                if over and over > 0
-                else "does not fit"
-                if total
-                else "not known",
-                f"{total:.1f} GiB, {fit.speed.machine}" if total else "not known",
-                f"{rounded(kv)} MiB" if kv else "not known",
-            ]
-        )
-    return Table(_FIT, rows)
-
-
-_FIT = ("Format", "Weights", "Left", "Memory", "KV cache of 1,000 tokens")
+        memory = f"{total:.1f} GiB, {fit.speed.machine}" if total else ""
+        cache = f"{rounded(kv)} MiB" if kv else "not known"
+        rows.append((fit.speed.weights, fit.weights, fit.left(total), memory, cache))
+    heads = ("Format", "Weights", "Left", "Memory", "KV cache of 1,000 tokens")
+    return Table(heads, rows)
 
 
 def _fit(speed: Speed) -> Fit | None:
