@@ -6,7 +6,7 @@ carry bare NaN and Infinity, and are cut short when a process dies.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -63,17 +63,15 @@ def json_value(data: bytes | None) -> Any:
         return None
 
 
-def strict_json(
-    data: bytes, whole_number: Callable[[str], Any] = outside.whole_number
-) -> Any:
+def strict_json(data: bytes) -> Any:
     """A JSON document as tools write it, NaN and Infinity included. Raises UnfitError where it is out of bounds, for
-    instance a key that stands twice, and another ValueError where it is none. `whole_number` reads digits."""
+    instance a key that stands twice, and another ValueError where it is none."""
     said = text(data)
     try:
         document = json.loads(
             said,
             object_pairs_hook=outside.mapping,
-            parse_int=whole_number,
+            parse_int=outside.whole_number,
         )
     except RecursionError:
         raise outside.too_deep() from None
