@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.percentiles import quantiles
 from sparkpub.record.record import MetricValue, Observed, Phase, Source
 
+SomeValue = TypeVar("SomeValue")
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours and the cursor
     r"|\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles of windows, links
@@ -134,6 +135,11 @@ def positive_int(value: Any) -> int | None:
     return int(found)
 
 
+def said(values: Mapping[str, SomeValue | None]) -> dict[str, SomeValue]:
+    """Those of the values that there are."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def word(value: Any) -> str | None:
     """Text that says something; None for null, for nothing, and for the text "None" that some tools write."""
     if not isinstance(value, str) or value.strip() in ("", "None", "N/A"):
@@ -229,8 +235,7 @@ def observed(document: Any) -> Observed:
     if not isinstance(document, dict):
         return Observed()
     known = Observed.model_fields.keys()
-    read = {name: said for name, said in document.items() if name in known}
-    read = {name: said for name, said in read.items() if said is not None}
+    read = said({name: document[name] for name in known & document.keys()})
     try:
         return Observed.model_validate(read)
     except ValidationError as error:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sparkpub.record.record import Record
+from sparkpub.record.record import Record, Spread
 from sparkpub.review.checks import Finding
 from sparkpub.site.pages import leaderboard_page, templating
-from tests.leaderboards import a_finding, runs_of
+from tests.leaderboards import LOAD, TPUT, a_finding, runs_of
 from tests.site.test_front_page import H200, ONE, SPARK, published, text
 
 VLLM = {"engine": "vLLM", "engine_version": "0.26.0"}
@@ -51,6 +51,27 @@ def test_engines_and_formats_are_named_where_they_differ() -> None:
     )
     (row,) = rows(html)
     assert text(row) == "a 90.0 NVFP4, vLLM 70.0 MXFP4, SGLang"
+
+
+def test_a_model_that_drafts_tokens_on_another_board_says_where_it_does_not() -> None:
+    """Of eight users the repetitions of the only run lie 15 of 120 apart, which is more than a tenth."""
+    wide = {TPUT: Spread(repetitions=3, deviation=15.0, divisor="n")}
+    html = page(
+        *runs_of("a", [20.0], load=ONE, observed=VLLM),
+        *runs_of(
+            "a",
+            [120.0],
+            campaign="d",
+            load=LOAD,
+            observed=VLLM | {"speculative_decoding": True},
+            spreads=wide,
+        ),
+    )
+    assert [text(row) for row in rows(html)] == [
+        "a 20.0 no speculation",
+        "a 120 specu\u00adlative, ± 15",
+    ]
+    assert html.count(leaderboard_page.SPREAD) == 1
 
 
 def test_machines_have_sections_and_the_first_is_home() -> None:

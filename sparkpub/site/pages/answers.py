@@ -26,9 +26,11 @@ from sparkpub.site.figures.speeds import before, decode, first_token, shows_cont
 from sparkpub.site.pages import campaign_page, memory, model_links, model_page
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
+    SPREAD,
     board_anchor,
     engines_name,
     figure_text,
+    spread,
     width_name,
 )
 from sparkpub.site.publication import Publication, newest_first
@@ -37,8 +39,6 @@ MOST = 4
 """Models on a card."""
 SHORT = 1024
 """Tokens before an answer with which the card of long contexts begins, where they were measured."""
-WIDE_SPREAD = 0.1
-"""Share of a figure from which the spread of its own repetitions stands beside it."""
 POWER, HEAT = "gpu_power_mean_watt", ("gpu_temp_max_celsius", "gpu_temp_end_celsius")
 QUICK = "sparkpub quick localhost:8000"
 
@@ -156,9 +156,9 @@ def _ranking(board: Board, question: str, text: str, link: str) -> Card:
     leading = [row.best for row in _leading(board)[:MOST]]
     best = max(entry.value for entry in leading)
     size = _size(board)
-    spreads = [_spread(entry.speed) for entry in leading]
+    spreads = [spread(entry.speed) for entry in leading]
     if any(spreads):
-        text += " ±: between the repetitions of one run."
+        text += f" {SPREAD}"
     return Card(
         question,
         text,
@@ -201,17 +201,6 @@ def _recipe(speed: Speed) -> str:
     return ", ".join(filter(None, [speed.setup.quantization, drafted, speed.owner]))
 
 
-def _spread(speed: Speed) -> str:
-    """`± 45`, where the repetitions of a single run lie far apart."""
-    spread = speed.records[0].spreads.get(GENERATION)
-    mean = speed.mean(GENERATION)
-    if len(speed.records) > 1 or spread is None or not mean:
-        return ""
-    if spread.deviation <= WIDE_SPREAD * mean:
-        return ""
-    return f"± {rounded(spread.deviation, 2)}"
-
-
 def _capacity(board: Board | None) -> Card:
     question = "How many requests a second can it serve?"
     if board is None:
@@ -219,7 +208,7 @@ def _capacity(board: Board | None) -> Card:
         return _missing(question, how, "sparkpub collect MATRIX", "guide/servers/")
     leading = [row.best for row in _leading(board)]
     size = _size(board)
-    held = [entry for entry in leading if entry.capacity.rate][: MOST - 1]
+    held = [one for one in leading if one.capacity.rate and one.is_placed][: MOST - 1]
     failed = [entry for entry in leading if not entry.capacity.rate]
     table = [["requests", "per s", "at once", "tok/s each"]]
     for entry in held:
@@ -229,6 +218,10 @@ def _capacity(board: Board | None) -> Card:
         name = f"{speed.model.name} {_recipe(speed)}".strip()
         table.append([name, f"{found.rate:g}", *numbers])
     text = f"With {LIMITS}."
+    for entry in leading:
+        if not entry.is_placed:
+            most = f"{entry.value:g}, the most tried"
+            text += f" {entry.speed.model.name} holds {most}: not ranked."
     if failed:
         lowest = failed[0].capacity.rates[0]
         text += f" {counted(len(failed), 'model')} cannot take {lowest:g}."
@@ -330,7 +323,7 @@ def _formats(publication: Publication, board: Board | None) -> Card:
         text = f"The best of each: engine or settings differ, too. {text}"
     scope = f"{board.machine}, one user, {lengths_name(board.load)}"
     href = f"{ADDRESS}#{board_anchor(board)}"
-    return Card(question, text, href, "All formats", scope, table=table)
+    return Card(question, text, href, "All formats, one user", scope, table=table)
 
 
 def _right(asked: Iterable[tuple[ModelName, TableRow, Metric]]) -> Iterator[str]:
@@ -392,22 +385,21 @@ def _power(publication: Publication) -> Card:
     said = []
     if clocks := seen("gpu_clock_sm_mean_mhz"):
         said.append(f"Clock {_range((mhz / 1000 for mhz in clocks), 3)} GHz.")
-    if warm := seen(*HEAT):
-        said.append(f"At most {max(warm):.0f} °C, in {runs(*HEAT)}.")
-    shown = (POWER, *HEAT)
-    having = {speed.campaign for speed in mine if {*shown} & speed.figures.keys()}
+    if hot := seen(*HEAT):
+        said.append(f"At most {max(hot):.0f} °C, in {runs(*HEAT)}.")
+    warm = [name for name in HEAT if any(name in speed.figures for speed in drawn)]
     view = {
-        "campaign": sorted(having),
+        "campaign": sorted({speed.campaign for speed in drawn}),
         "x": POWER,
         "y": GENERATION,
         "sort": POWER,
-        "columns": shown,
+        "columns": (POWER, *warm),
     }
     return Card(
         question,
         " ".join(said),
         f"runs/?{urlencode(view, doseq=True)}",
-        "Watts and heat of each run",
+        "Watts and heat of each run" if warm else "Watts of each run",
         scope=f"{home}, GPU under load, means of {runs(POWER)}",
         large=_range(seen(POWER)),
         unit="W",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sparkpub.record.identity import expected, shown
 from sparkpub.record.record import Record
-from sparkpub.record.text import spread
+from sparkpub.record.text import rounded, spread
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import stated_sizes
 from sparkpub.review.physics import machine_of
@@ -133,6 +133,31 @@ def fits(speeds: Iterable[Speed]) -> list[Fit]:
         if key not in found and (fit := _fit(speed)) is not None:
             found[key] = fit
     return list(found.values())
+
+
+def left(publication: Publication, speeds: Iterable[Speed]) -> Table:
+    """What weights leave of the memory: a row for each format and machine of which the size is known."""
+    rows = []
+    for fit in fits(speeds):
+        total, kv = of_machine(publication, fit.speed.machine), fit.kv_mib_per_1k
+        over = total and total - fit.weights_gib
+        rows.append(
+            [
+                fit.speed.weights,
+                fit.weights,
+                f"{over:.0f} GiB"
+                if over and over > 0
+                else "does not fit"
+                if total
+                else "not known",
+                f"{total:.1f} GiB, {fit.speed.machine}" if total else "not known",
+                f"{rounded(kv)} MiB" if kv else "not known",
+            ]
+        )
+    return Table(_FIT, rows)
+
+
+_FIT = ("Format", "Weights", "Left", "Memory", "KV cache of 1,000 tokens")
 
 
 def _fit(speed: Speed) -> Fit | None:

@@ -137,10 +137,7 @@ def context(
         "accuracy": [
             found[1:] for found in accuracy(publication) if found[0] == model.name
         ],
-        "fits": [
-            (fit, memory.of_machine(publication, fit.speed.machine))
-            for fit in memory.fits(model.speeds)
-        ],
+        "fits": memory.left(publication, model.speeds),
     }
 
 

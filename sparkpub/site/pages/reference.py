@@ -59,9 +59,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def of(name: str, own: Mapping[str, Metric] = METRICS) -> str:
-    """One of the references below by name: `{{ reference("metrics") }}`, with campaigns' `own` metrics."""
+    """One of the references below by name: `{{ reference("metrics") }}`, with the metrics that runs have."""
     if name == "metrics":
-        return metrics({**METRICS, **own, **METRICS})
+        return metrics(own)
     made = _REFERENCES.get(name)
     if made is not None:
         return made()
@@ -78,10 +78,21 @@ _BETTER = {
 }
 
 
-def metrics(known: Mapping[str, Metric]) -> str:
-    """The definition of every metric under an anchor of its name; those of campaigns alone come last."""
+def metrics(found: Mapping[str, Metric]) -> str:
+    """The definition of every metric that runs have, under an anchor of its name, those of campaigns alone last; of the
+    others a line that opens."""
+    known = {name: found[name] for name in {**METRICS, **found} if name in found}
+    rest = [metric for name, metric in METRICS.items() if name not in found]
+    lines = _definitions(known.values())
+    if not rest:
+        return lines
+    others = folded(f"{len(rest)} more, which no run here has", _definitions(rest))
+    return f"{lines}\n\n{others}".strip()
+
+
+def _definitions(known: Iterable[Metric]) -> str:
     lines, said = [], ""
-    for metric in known.values():
+    for metric in known:
         line = f"- **{plain(metric.label)}**{{ #{slug(metric.name)} }} `{metric.name}` "
         # Of a family what all have in common is said with the first.
         family, _, own = metric.definition.rpartition("; ")

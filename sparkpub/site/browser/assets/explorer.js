@@ -45,9 +45,11 @@ export async function start(element, charts) {
 
   const show = (pass, {find: [text] = [''], columns: added = [], ...axes}) => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    // A metric that a reader puts on an axis leaves the runs that have it.
     const fits = (read) => {
       const found = FOUND_IN.map(read).join(' ').toLowerCase();
-      return pass(read) && words.every((word) => found.includes(word));
+      const has = [axes.x, axes.y].every((name) => !name || read(name) != null);
+      return has && pass(read) && words.every((word) => found.includes(word));
     };
     const down = sort.value.startsWith('-');
     const by = sort.value.slice(down);
