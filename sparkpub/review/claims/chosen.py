@@ -1,6 +1,6 @@
 """The runs that a claim or a sentence is about, by the names that its author gives: some of the table of runs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -54,12 +54,12 @@ class Chosen:
         return self.table[self.table["value"].notna()]
 
     @cached_property
-    def whole(self) -> Collection[Cell]:
+    def whole(self) -> Set[Cell]:
         """The cells whose runs these are, where they are all that count in the one campaign; else none."""
         cells, counted = {run.cell for run in self.records}, self.campaigns[0].counted
         theirs = {run.run_id for cell in cells for run in counted.get(cell, ())}
         is_all = theirs == {run.run_id for run in self.records}
-        return cells if is_all and len(self.campaigns) == 1 else ()
+        return cells if is_all and len(self.campaigns) == 1 else set()
 
     @cached_property
     def described(self) -> TableRows:

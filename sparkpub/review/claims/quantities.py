@@ -71,16 +71,18 @@ class Question:
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
 def _compared(question: Question) -> Compared | None:
     """The same of all the values: of two whole cells what the campaign's table says."""
-    chosen, sides = question.chosen, question.sides or ()
-    cells = {(cell[0], cell[2]) for cell in chosen.whole}
-    is_usual = question.margin_percent == chosen.campaign.margin_percent
-    if is_usual and len(cells) == 1 and {cell[1] for cell in chosen.whole} == {*sides}:
-        asked = dict(zip(("model", "workload"), *cells, strict=True))
-        asked |= dict(zip(("candidate", "baseline"), sides, strict=True))
-        every = chosen.campaigns[0].comparison_rows
-        known = every.where(**asked, metric=question.metric)
-        if known:
-            return known[0], [*known[1:]]
+    chosen, sides = question.chosen, question.sides or ("", "")
+    candidate, baseline = sides
+    known = chosen.campaigns[0].comparison_rows.where(
+        candidate=candidate, baseline=baseline, metric=question.metric
+    )
+    mine = [
+        row
+        for row in known
+        if {(row.model, side, row.workload) for side in sides} == chosen.whole
+    ]
+    if mine and question.margin_percent == chosen.campaign.margin_percent:
+        return mine[0], mine[1:]
     return question.compare(question.values)
 
 
