@@ -18,10 +18,10 @@ from benchmarks.harness import Row, row
 from benchmarks.load import Cost, cost
 from sparkpub.record.owner import ARENA_FILE
 from sparkpub.record.settings import DEFAULT_DATA
-from sparkpub.record.text import counted
+from sparkpub.record.text import counted, listed
 
-OWNERS = (1, 5, 20)
-FURTHER = (200, 1_000)
+OWNERS = (1, 20, 200)
+FURTHER = (1_000,)
 """Owners for which the last line between two sizes is drawn out."""
 RUNS = 300
 """Runs of an owner."""
@@ -107,7 +107,7 @@ def main() -> None:
     harness.save(
         "arena",
         title="A hub of many owners",
-        question=f"What does it cost to show {' and '.join(map(str, sizes))} owners of {RUNS} runs?",
+        question=f"What does it cost to show {listed(map(str, sizes))} owners of {RUNS} runs?",
         rows=measured(sizes),
         notes=[
             "Runs are drawn anew from committed ones (`generated.py`), 60 to a campaign, with log, report, requests "

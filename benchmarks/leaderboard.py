@@ -50,7 +50,7 @@ theme: {{name: material, font: false, logo: assets/sparkpub/icon.svg, favicon: a
 plugins: [search, {{sparkpub: {{folders: {data}}}}}, blog]
 markdown_extensions: [attr_list, md_in_html, tables, toc]
 """
-EMPTY = re.compile(r'<div class="sp-empty">.*?</div>', re.DOTALL)
+EMPTY = re.compile(r'<p class="sp-none">Nothing to rank.*?</p>', re.DOTALL)
 """What stands on a page while there are no runs."""
 
 

@@ -168,7 +168,7 @@ def _judged(
 ) -> tuple[str, str]:
     """The verdict over the machines of one campaign, and whether it replicates."""
     within = verdict_of(worth, effects, p_values, equivalence, confounded=False)
-    known = [Estimate(*figures) for figures in zip(effects, errors, dfs, strict=True)]
+    known = Estimate(*np.array([effects, errors, dfs]))
     together = over(known)
     verdict = verdict_of(
         min(worth),

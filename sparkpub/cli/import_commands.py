@@ -7,32 +7,24 @@ from typing import Any
 import click
 
 from sparkpub.cli.group import cli
-from sparkpub.cli.options import DATA, JSON, PATH, declared_in, refuse_beside
+from sparkpub.cli.options import (
+    DATA,
+    JSON,
+    PATH,
+    declared_in,
+    of_results,
+    refuse_beside,
+)
 from sparkpub.cli.printing import finish, next_step, on_data, print_as
-
-_MACHINE_HELP = "Kind of machine, such as dgx-spark, if the results do not name it."
-_ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image is named beside the results]"
 
 
 @cli.command("import")
 @click.argument("path", type=PATH)
-@click.option(
-    "--campaign",
-    help="Campaign to which the runs are added. [default: the name of PATH]",
-)
+@of_results
 @DATA
-@click.option("--machine", help=_MACHINE_HELP)
-@click.option("--environment", help=_ENVIRONMENT_HELP)
-@click.option("--model", help="Key of the model, if the results do not name it.")
-@click.option(
-    "--mapping",
-    type=PATH,
-    help="File that maps the columns of a table (YAML).",
-)
 @click.option(
     "--matrix", "matrix_file", type=PATH, help="Matrix that declares the campaign."
 )
-@click.option("--about", "about_file", type=PATH, help="Extra metadata (YAML).")
 @click.option(
     "--preview",
     is_flag=True,

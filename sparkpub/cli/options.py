@@ -38,6 +38,30 @@ ON = click.option(
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 
+_OF_RESULTS = (
+    click.option("--campaign", help="Name of the campaign. [default: that of PATH]"),
+    click.option(
+        "--machine",
+        help="Kind of machine, such as dgx-spark, if the results do not name it.",
+    ),
+    click.option(
+        "--environment",
+        help="Key of the environment. [default: container, where an image is named beside the results]",
+    ),
+    click.option("--model", help="Key of the model, if the results do not name it."),
+    click.option(
+        "--mapping", type=PATH, help="File that maps the columns of a table (YAML)."
+    ),
+    click.option("--about", "about_file", type=PATH, help="Extra metadata (YAML)."),
+)
+
+
+def of_results(command: Callable[..., None]) -> Callable[..., None]:
+    """What can be said of results that are imported."""
+    for option in reversed(_OF_RESULTS):
+        command = option(command)
+    return command
+
 
 def on_folder(command: Callable[..., None]) -> Callable[..., None]:
     """The data folder as an argument, or with `--data` as everywhere else."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sparkpub.cli.group import cli
-from sparkpub.cli.options import FOLDER, JSON, PATH
+from sparkpub.cli.options import FOLDER, JSON, PATH, of_results
 from sparkpub.cli.printing import finish, print_as
 from sparkpub.record.settings import DEFAULT_DATA
 
@@ -23,23 +23,9 @@ from sparkpub.record.settings import DEFAULT_DATA
     "source",
     type=PATH,
     metavar="PATH",
-    help="Start with results of other tools, as `sparkpub import PATH` does.",
+    help="Start with results of other tools, as `sparkpub import PATH` does: the options below are for them.",
 )
-@click.option(
-    "--campaign",
-    help="With --from: name of the campaign. [default: the name of PATH]",
-)
-@click.option("--machine", help="With --from: kind of machine, such as dgx-spark.")
-@click.option("--model", help="With --from: key of the model.")
-@click.option("--environment", help="With --from: key of the environment.")
-@click.option(
-    "--mapping",
-    type=PATH,
-    help="With --from a table: file that maps its columns (YAML).",
-)
-@click.option(
-    "--about", "about_file", type=PATH, help="With --from: extra metadata (YAML)."
-)
+@of_results
 def init(
     folder: Path,
     title: str,

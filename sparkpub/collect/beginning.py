@@ -35,10 +35,9 @@ def first_commit(folder: Path, title: str) -> str:
             ("commit", "--quiet", "--message", f"Start {title}"),
         ):
             done = repository.ended(folder, *arguments, process=owner)
-            if done.returncode != 0:
-                return f"not committed: {_reason(done.stderr)}"
+            repository.printed(done, arguments[0])
     except GitError as error:
-        return f"no git repository was made: {error}"
+        return f"not committed: {error}; then: git add --all && git commit"
     return f"{folder} is written: a git repository with its first commit{_not_yet()}"
 
 
@@ -50,14 +49,3 @@ def _not_yet() -> str:
         ".\nIts sparkpub.txt names a place on this machine; "
         "before you push, name an address there that GitHub can reach"
     )
-
-
-def _reason(said: str) -> str:
-    """Why git made no commit, and what to do, in a line."""
-    if "user.email" in said:
-        return (
-            "git does not know who you are; set user.name and user.email with "
-            "git config --global, then: git add --all && git commit"
-        )
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return lines[-1] if lines else "git gave no reason"

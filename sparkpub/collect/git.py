@@ -14,7 +14,7 @@ from sparkpub.collect import invoker
 from sparkpub.collect.progress import Progress
 from sparkpub.record import repository as repositories
 from sparkpub.record import store
-from sparkpub.record.repository import TIMEOUT, GitError
+from sparkpub.record.repository import GitError
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 
@@ -28,13 +28,11 @@ class Repository:
     """The work tree that a folder lies in."""
 
     root: Path
-    timeout: float = TIMEOUT
-    """Seconds that each call of git may take."""
 
     @classmethod
-    def of(cls, folder: Path, timeout: float = TIMEOUT) -> "Repository":
+    def of(cls, folder: Path) -> "Repository":
         """The repository around `folder`. Raises GitError where there is none, or where it ignores the folder."""
-        repository = cls(repositories.root(folder), timeout)
+        repository = cls(repositories.root(folder))
         repository._run("rev-parse", "--git-dir")
         probe = folder.resolve() / "probe.json"
         if repository._holds("check-ignore", "-q", "--no-index", str(probe)):
@@ -144,7 +142,6 @@ class Repository:
         return repositories.ended(
             self.root,
             *arguments,
-            timeout=self.timeout,
             hooks=arguments[0] in _HOOKED,
             process=invoker.process_arguments(),
         )
@@ -164,7 +161,6 @@ class Committer:
         commit: bool,
         push: bool,
         progress: Progress,
-        timeout: float = TIMEOUT,
     ) -> None:
         self._folder, self._push, self._progress = folder, push, progress
         self._pushed = False
@@ -173,7 +169,7 @@ class Committer:
         if not commit:
             return
         try:
-            self._repository = Repository.of(folder, timeout)
+            self._repository = Repository.of(folder)
         except GitError as error:
             progress.line(f"not committing: {error}; records are written all the same")
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from sparkpub.collect.environments import ENVIRONMENTS, client_place
+from sparkpub.collect.environments import client_place, environment_of
 from sparkpub.collect.environments.base import Environment
 from sparkpub.plan.address import host_of, is_loopback
 from sparkpub.plan.environments import EnvironmentOptions
@@ -47,9 +47,9 @@ class Job:
         return self.matrix.workloads[self.run.workload]
 
     @property
-    def environment(self) -> Environment:
+    def environment(self) -> Environment[Any]:
         """Where the run is measured: its server, where it has one there."""
-        return ENVIRONMENTS[self.options.type]
+        return environment_of(self.options)
 
     @property
     def options(self) -> EnvironmentOptions:
@@ -57,7 +57,7 @@ class Job:
         return self.matrix.environments[self.run.environment]
 
     @property
-    def client(self) -> tuple[Environment, EnvironmentOptions]:
+    def client(self) -> Environment[Any]:
         """Where the command runs: in the environment, unless that keeps a server whose clients run on the host."""
         return client_place(self.options)
 
@@ -81,14 +81,14 @@ class Job:
     @cached_property
     def command(self) -> Command:
         """What is started."""
-        return self.workload.command(self._case(*self.client), self.asked)
+        return self.workload.command(self._case(self.client), self.asked)
 
     @cached_property
     def server(self) -> Command | None:
         """The command of the server that the run is a client of; see `sparkpub.plan.environments.Server`."""
-        return self._case(self.environment, self.options).server_command
+        return self._case(self.environment).server_command
 
-    def _case(self, place: Environment, options: EnvironmentOptions) -> RunCase:
+    def _case(self, place: Environment[Any]) -> RunCase:
         """The run as its command is made of it, with the model's path as an environment sees it."""
         model = self.matrix.models[self.run.model]
         case = RunCase(
@@ -105,7 +105,7 @@ class Job:
         )
         if model.path is None:
             return case
-        return replace(case, model_path=place.visible(model.path, options))
+        return replace(case, model_path=place.visible(model.path))
 
 
 def labelled(cell: tuple[str, str, str], iteration: int, repeat_of: str | None) -> str:

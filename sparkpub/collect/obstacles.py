@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import partial
 
-from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.environments import environment_of
 from sparkpub.collect.environments.base import Obstacle
 from sparkpub.collect.job import Job
 from sparkpub.collect.machine import nvml
@@ -30,7 +29,7 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
         options = matrix.environments[name]
         paths = dict.fromkeys(matrix.models[job.run.model].path for job in here)
         models = [path for path in paths if path is not None]
-        items = list(ENVIRONMENTS[options.type].obstacles(options, models))
+        items = list(environment_of(options).obstacles(models))
         variables = set(unset(dict(options.declared)))
         for job in here:
             variables.update(unset(dict(job.asked.declared)))
@@ -77,7 +76,7 @@ def absent(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
         lines |= dict.fromkeys(_not_installed(job))
         server = job.running_server
         # A container has a loopback of its own.
-        shared = job.environment.shares_ports(job.options)
+        shared = job.environment.shares_ports
         if server is not None and (shared or not is_loopback(server.url)):
             servers[server] = None
     for server in servers:
@@ -87,15 +86,14 @@ def absent(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
 
 def _not_installed(job: Job) -> Iterator[str]:
     """A client, or the engine of a payload of ours, that is not there, where that can be seen from outside."""
-    place, around = job.client
+    place = job.client
     programs = job.asked.programs
-    has = partial(place.has_program, options=around)
-    if programs and all(has(name) is False for name in programs):
+    if programs and all(place.has_program(name) is False for name in programs):
         name, install = next(iter(programs.items()))
         where = f"environment {job.run.environment}"
         yield f"{name} is not installed, {where}; install with: {install}"
     for name, extra in job.asked.modules.items():
-        if place.has_module(name, around) is False:
+        if place.has_module(name) is False:
             install = package.install_command(extra)
             yield f"{name} is not installed, which the runs need; install it with: {install}"
 

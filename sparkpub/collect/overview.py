@@ -29,20 +29,21 @@ _SAID = {"missing": "to do", "retry": "to do again"}
 """What people are told of a state, where its name in JSON says less."""
 
 
-def _quarantined(folder: Path) -> list[str]:
-    if not (folder / store.CAMPAIGN_FILE).is_file():
-        return []
-    return [item.run for item in store.read_campaign(folder).quarantined]
+def _known(matrix: Matrix, data: Path) -> tuple[list[Record], list[str]]:
+    """The records of a campaign, and the ids of those that are quarantined."""
+    folder, out = data / matrix.campaign, []
+    if (folder / store.CAMPAIGN_FILE).is_file():
+        out = [item.run for item in store.read_campaign(folder).quarantined]
+    return known_records(folder), out
 
 
 def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     """`{"runs": [{position, model, environment, workload, iteration, state}], "estimate_seconds": N | null,
     "pauses_seconds": N, "absent": [line], "recipes": [...]}`; the estimate has the pauses in it, `absent` are servers
     and clients for which `collect` would stop at once, and `recipes` says what those of the matrix become."""
-    folder = data / matrix.campaign
-    records = known_records(folder)
-    refuse_another_campaign(matrix, records, folder)
-    states = coverage.states(matrix, records, _quarantined(folder))
+    records, out = _known(matrix, data)
+    refuse_another_campaign(matrix, records, data / matrix.campaign)
+    states = coverage.states(matrix, records, out)
     left = [run for run, found in states.items() if found in TO_DO]
     runs = []
     for run, found in states.items():
@@ -142,14 +143,11 @@ def _conditions(gates: Gates) -> str:
     for name, wanted in gates.model_dump().items():
         if name in ("cooldown", "max_wait"):
             said.append(f"{name} {duration(wanted)}")
-        elif wanted is not None and wanted is not False:
-            said.append(name if wanted is True else f"{name} {_plain(wanted)}")
+        elif isinstance(wanted, float):
+            said.append(f"{name} {wanted:g}")
+        elif wanted:
+            said.append(name if wanted is True else f"{name} {wanted}")
     return ", ".join(said)
-
-
-def _plain(wanted: float | str) -> str:
-    """A limit as people write it: `80` and not `80.0`."""
-    return wanted if isinstance(wanted, str) else f"{wanted:g}"
 
 
 def _covered(count: Mapping[str, int]) -> str:
@@ -166,8 +164,7 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     what a collector on this machine does, or null. Where each machine repeats the campaign, also
     `"machines": [{machine, planned, done, failed, quarantined, missing}]`, and while machines of a cluster measure
     `"leases": [{machine, run, state}]`, where `failed` is one whose machine is gone."""
-    folder = data / matrix.campaign
-    known = (known_records(folder), _quarantined(folder))
+    known = _known(matrix, data)
     axes = ("model", "environment", "workload")
     document: dict[str, Any] = {
         "cells": [

@@ -16,7 +16,7 @@ PATIENCE = 60.0
 """Seconds for an answer: a container may have to start first."""
 
 
-def installed(environment: Environment, options: Any) -> "dict[str, str] | str":
+def installed(environment: Environment[Any]) -> "dict[str, str] | str":
     """Packages of the environment's Python as `pip freeze` would list them, or why they are not known."""
     code = (
         "import importlib.metadata as m, json; "
@@ -29,11 +29,11 @@ def installed(environment: Environment, options: Any) -> "dict[str, str] | str":
         ) as folder:
             asked = Command((PYTHON, "-c", code))
             launch = Launch(asked, Path(folder), said.write, "packages")
-            with closing(environment.launch(launch, options)) as running:
-                ended = running.wait(PATIENCE) or running.stop()
+            with closing(environment.launch(launch)) as running:
+                running.wait(PATIENCE)
         lines = said.getvalue().decode(errors="replace").strip().splitlines()
         found: Mapping[str, str] = json.loads(lines[-1])
-        if ended.code == 0:
+        if running.code == 0:
             return dict(sorted(found.items()))
     except CollectError as error:
         return f"Python could not be asked: {error.what}"

@@ -170,7 +170,6 @@ class Run:
         Raises NeverStartedError where the environment cannot start any run now.
         """
         job, server = self.job, self.server
-        place, options = job.client
         served = None if server is None else server.process
         work = self.place / WORK
         for path, content in job.command.files().items():
@@ -197,7 +196,7 @@ class Run:
             run, hear = self.fields["run_id"], self.log.write
             launch = Launch(job.command, work, hear, run, server=served)
             try:
-                process = place.start(launch, options)
+                process = job.client.start(launch)
             except NeverStartedError:
                 raise
             except CollectError as error:
@@ -294,7 +293,7 @@ class Run:
             "status_reason": reason,
             "ended": Moment.at(process.ended if process else datetime.now(UTC)),
             "duration_seconds": round(process.seconds, 6) if process else 0.0,
-            "exit_code": process.exit.code if process and process.exit else None,
+            "exit_code": process.code if process else None,
             "observed": observed,
             "metrics": dict(answer.metrics) | sampled,
             "samples": dict(answer.samples),
@@ -315,9 +314,8 @@ class Run:
         if self.stopped is not None:
             return self.stopped
         assert self.process is not None
-        assert self.process.exit is not None
-        if self.process.exit.code != 0:
-            reason = str(self.process.exit)
+        if self.process.code != 0:
+            reason = str(self.process)
             return "failed", "; ".join((reason, *answer.problems))
         if not answer.complete:
             why = "; ".join(answer.problems)
@@ -367,9 +365,8 @@ class Run:
     @property
     def _container(self) -> Container | None:
         """The container that ran the command, else that of the server, whose client runs outside."""
-        ended = None if self.process is None else self.process.exit
-        if ended is not None and ended.container is not None:
-            return ended.container
+        if self.process is not None and self.process.container is not None:
+            return self.process.container
         return None if self.server is None else self.server.container
 
     def _unavailable(self) -> dict[str, str]:
@@ -479,7 +476,7 @@ def declared_architecture(model: Model) -> Architecture | None:
 
 def _reproducibility(station: "Station", job: Job) -> Reproducibility:
     commit, clean = own_commit()
-    inherited = job.environment.inherited(job.options)
+    inherited = job.environment.inherited()
     variables = dict(inherited) | dict(job.command.variables) | dict(job.options.env)
     known = station.packages.get(job.run.environment, "not asked")
     packages: Mapping[str, str] = {} if isinstance(known, str) else known

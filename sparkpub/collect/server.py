@@ -77,8 +77,7 @@ class LiveServer:
         one that is ready for an answer."""
         label = f"{self._job.run.model}/{self._job.run.environment}"
         server, environment = self.declared, self._job.environment
-        options = self._job.options
-        shared = environment.shares_ports(options)
+        shared = environment.shares_ports
         if shared and _answers(LOOPBACK, server):
             self.problem = (
                 f"something else listens on port {server.port} of this machine already; stop it, or give the server "
@@ -87,7 +86,7 @@ class LiveServer:
             return
         launch = Launch(self._command, self._work, self._log.write, self.name)
         try:
-            self.process = environment.start(launch, options)
+            self.process = environment.start(launch)
         except NeverStartedError:
             raise  # a reason that lasts would fail every later run too
         except CollectError as error:
@@ -132,8 +131,8 @@ class LiveServer:
             if took > server.ready_timeout:
                 break
             say(duration(took))
-        if process.exit is not None:
-            return f"the server ended before it was ready: {process.exit}"
+        if process.code is not None:
+            return f"the server ended before it was ready: {process}"
         late = f"the server was not ready after {duration(server.ready_timeout)}"
         if not shared and not _answers(address, server):
             late += (
@@ -173,8 +172,7 @@ class LiveServer:
         """How it ended, in words; None while it runs."""
         if self.process is None:
             return "the server did not start"
-        found = self.process.wait()
-        return None if found is None else f"the server ended: {found}"
+        return f"the server ended: {self.process}" if self.process.wait() else None
 
     def close(self) -> None:
         """End its processes or container, and remove its folder."""

@@ -99,7 +99,7 @@ class Station:
         """
         place = job.run.environment
         if place not in self.packages:
-            self.packages[place] = installed(job.environment, job.options)
+            self.packages[place] = installed(job.environment)
         gates = self.controlled
         server = self._serving(job)
         if job.server is not None and server is None:

@@ -12,7 +12,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +66,7 @@ class RecipeRuntime(Declared):
 @cache
 def runtimes() -> Mapping[str, RecipeRuntime]:
     """By the name that `runtime:` has without its kind of clustering."""
-    file = resources.files("sparkpub.plan") / "runtimes.yaml"
-    document, _ = documents.parse(file.read_text(), file.name, MatrixError)
+    (document,) = documents.shipped("plan", "runtimes.yaml")
     return TypeAdapter(dict[str, RecipeRuntime]).validate_python(document)
 
 

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
@@ -203,6 +204,14 @@ def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]
         what = f"not YAML: {problem}"
     where = name if line is None else f"{name}:{line}"
     raise error(what, where=where, remedy=remedy)
+
+
+def shipped(folder: str, ending: str = ".yaml") -> list[Any]:
+    """The YAML documents in a folder of the package whose files' names end so, by name."""
+    files = resources.files("sparkpub").joinpath(folder).iterdir()
+    wanted = [file for file in files if file.name.endswith(ending)]
+    wanted.sort(key=lambda file: file.name)
+    return [parse(file.read_text(), file.name, SparkpubError)[0] for file in wanted]
 
 
 _OF_VALUES = (ValueError, OverflowError, KeyError, AttributeError)

@@ -54,15 +54,6 @@ class Metric:
             text.number(value, self.decimals), self.unit if unit else ""
         )
 
-    def signed(self, value: float, *, unit: bool = True) -> str:
-        """A difference for a reader: `+30.83 GiB`, with a true minus. Two shares differ by points: in percent, it would
-        be open of what."""
-        sign = "+" if value >= 0 else ""
-        words = sign + self.format(value, unit=False)
-        if not unit:
-            return words
-        return text.with_unit(words, "points" if self.unit == "%" else self.unit)
-
     def rounded(self, value: float, *, unit: bool = True) -> str:
         """Text for a headline, in three significant digits: `4,108 tok/s`."""
         return text.with_unit(text.rounded(value), self.unit if unit else "")

@@ -64,34 +64,34 @@ def _trusted() -> set[int]:
 def _declared_safe(place: Path) -> bool:
     """Whether the user's own configuration lists the folder, as git asks for it."""
     argv = ["--git-dir=/dev/null", "config", "--get-all", "safe.directory"]
-    listed = _process(argv, Path("/"), TIMEOUT, None).stdout.splitlines()
+    listed = _process(argv, Path("/")).stdout.splitlines()
     return "*" in listed or str(place) in listed
 
 
 def ended(
     place: Path,
     *arguments: str,
-    timeout: float = TIMEOUT,
+    timeout: float | None = None,
     hooks: bool = False,
     process: Mapping[str, Any] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
     """Run git in a folder of a repository, never waiting for a person, and deaf to the terminal's Ctrl-C.
 
     `process` are arguments of `subprocess.Popen`, such as `user`. Raises GitError where there is no repository or no
-    git, or where it takes more than `timeout` seconds: it is then ended with all processes of its group, its hooks
-    among them.
+    git, or where it takes more than `timeout` seconds, else `TIMEOUT`: it is then ended with all processes of its
+    group, its hooks among them.
     """
     found = root(place)
     argv = [f"--git-dir={found / '.git'}", f"--work-tree={found}", *_SAFE]
     if not hooks:
         argv += _NO_HOOKS
-    return _process([*argv, *arguments], place, timeout, process)
+    return _process([*argv, *arguments], place, process, timeout)
 
 
 def begin(place: Path, process: Mapping[str, Any] | None = None) -> None:
     """Make a folder a repository with the branch `main`. Raises GitError."""
     argv = [*_SAFE, *_NO_HOOKS, "init", "--quiet", "--initial-branch", "main"]
-    printed(_process(argv, place, TIMEOUT, process), "init")
+    printed(_process(argv, place, process), "init")
 
 
 def told(folder: Path, *arguments: str) -> str | None:
@@ -131,11 +131,11 @@ def _reason(done: "subprocess.CompletedProcess[str]") -> str:
 def _process(
     arguments: list[str],
     place: Path,
-    timeout: float,
-    process: Mapping[str, Any] | None,
+    process: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
 ) -> "subprocess.CompletedProcess[str]":
     """Git as a process, with the arguments given and no others."""
-    options = dict(process or {})
+    options, limit = dict(process or {}), timeout or TIMEOUT
     variables = dict(options.pop("env", os.environ))
     for name in _FOREIGN:
         variables.pop(name, None)
@@ -165,9 +165,9 @@ def _process(
                 reason = "git is not installed"
             raise GitError(reason) from None
         try:
-            code = git.wait(timeout)
+            code = git.wait(limit)
         except subprocess.TimeoutExpired:
-            what = f"git was ended with its hooks: it took more than {timeout:g} s"
+            what = f"git was ended with its hooks: it took more than {limit:g} s"
             raise GitError(what) from None
         finally:
             if git.returncode is None or git.returncode < 0:

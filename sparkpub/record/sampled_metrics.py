@@ -23,16 +23,21 @@ def metrics(
     """
     found = _of_run(telemetry, duration)
     if served:
-        found["system_peak_gib"] = _value(
-            "system_peak_gib", None, "the server was loaded before the run"
-        )
+        found["system_peak_gib"] = None, "the server was loaded before the run"
     if isinstance(phase, str):
-        found |= {name: _value(name, None, phase) for name in OF_MEASURED_PHASE}
+        found |= dict.fromkeys(OF_MEASURED_PHASE, (None, phase))
     else:
         found |= _of_phase(telemetry, phase)
-    return found
+    metrics = {}
+    for name, (value, reason) in found.items():
+        unit, why = METRICS[name].unit, reason if value is None else None
+        metric = MetricValue(value=value, unit=unit, source="sampler", reason=why)
+        metrics[name] = metric
+    return metrics
 
 
+SampledFigures = dict[str, tuple[float | None, str]]
+"""Metric to its value, and why it has none."""
 OF_MEASURED_PHASE = (
     "startup_seconds",
     "startup_energy_joule",
@@ -44,34 +49,31 @@ OF_MEASURED_PHASE = (
 """Metrics that cannot be had without knowing when the measured phase was."""
 
 
-def _of_run(telemetry: Telemetry, duration: float) -> dict[str, MetricValue]:
+def _of_run(telemetry: Telemetry, duration: float) -> SampledFigures:
     """Peaks, temperatures and energy from the launch to the end."""
     drop = None
     available = telemetry.during("mem_available_gib")
     baseline = telemetry.before("mem_available_gib")
     if available and baseline is not None:
         drop = max(0.0, baseline - min(available))
-    charged = telemetry.during("cgroup_peak_gib") or telemetry.during(
-        "cgroup_current_gib"
-    )
-    used = telemetry.during("gpu_memory_used_gib")
-    heat = "gpu_temp_celsius"
-    found: dict[str, tuple[float | None, str]] = {
-        "gpu_memory_peak_gib": (max(used, default=None), "gpu_memory_used_gib"),
+    peak, current = map(telemetry.during, ("cgroup_peak_gib", "cgroup_current_gib"))
+    used, heat = "gpu_memory_used_gib", "gpu_temp_celsius"
+    found = {
+        "gpu_memory_peak_gib": (max(telemetry.during(used), default=None), used),
         "system_peak_gib": (drop, "mem_available_gib"),
-        "cgroup_peak_gib": (max(charged, default=None), "cgroup_peak_gib"),
+        "cgroup_peak_gib": (max(peak or current, default=None), "cgroup_peak_gib"),
         "gpu_temp_start_celsius": (telemetry.before(heat), heat),
         "gpu_temp_end_celsius": (telemetry.last(heat), heat),
         "gpu_temp_max_celsius": (max(telemetry.during(heat), default=None), heat),
         "run_energy_joule": (energy(telemetry, 0.0, duration), "gpu_power_watt"),
     }
     return {
-        name: _value(name, value, telemetry.reason(column))
+        name: (value, telemetry.reason(column))
         for name, (value, column) in found.items()
     }
 
 
-def _of_phase(telemetry: Telemetry, phase: Phase) -> dict[str, MetricValue]:
+def _of_phase(telemetry: Telemetry, phase: Phase) -> SampledFigures:
     """Means and energy over the measured phase, and what came before it."""
     start, end = phase.start_seconds, phase.end_seconds
     counter = "gpu_energy_joule" if _has_counter(telemetry) else "gpu_power_watt"
@@ -81,26 +83,19 @@ def _of_phase(telemetry: Telemetry, phase: Phase) -> dict[str, MetricValue]:
         joule = energy(telemetry, start, end)
     if joule is not None:
         mean_power = joule / (end - start)
-    why_no_energy = _why_empty(telemetry, counter, phase)
-    why_no_clock = _why_empty(telemetry, clock, phase)
+    no_energy, no_clock = (
+        _why_empty(telemetry, column, phase) for column in (counter, clock)
+    )
     if telemetry.within(clock, phase):
-        why_no_clock = "no sample was taken under load"
-    found = {
-        "startup_seconds": (start, ""),
-        "startup_energy_joule": (energy(telemetry, 0.0, start), why_no_energy),
-        "gpu_power_mean_watt": (mean_power, why_no_energy),
-        "gpu_energy_joule": (joule, why_no_energy),
-        "gpu_utilization_mean_percent": (
-            _mean(telemetry.within(use, phase)),
-            _why_empty(telemetry, use, phase),
-        ),
-        "gpu_clock_sm_mean_mhz": (
-            _mean(telemetry.under_load(clock, phase)),
-            why_no_clock,
-        ),
-    }
+        no_clock = "no sample was taken under load"
+    usage = _mean(telemetry.within(use, phase))
     return {
-        name: _value(name, value, reason) for name, (value, reason) in found.items()
+        "startup_seconds": (start, ""),
+        "startup_energy_joule": (energy(telemetry, 0.0, start), no_energy),
+        "gpu_power_mean_watt": (mean_power, no_energy),
+        "gpu_energy_joule": (joule, no_energy),
+        "gpu_utilization_mean_percent": (usage, _why_empty(telemetry, use, phase)),
+        "gpu_clock_sm_mean_mhz": (_mean(telemetry.under_load(clock, phase)), no_clock),
     }
 
 
@@ -110,12 +105,6 @@ def _why_empty(telemetry: Telemetry, column: str, phase: Phase) -> str:
         length = phase.end_seconds - phase.start_seconds
         return f"too few samples were taken in the measured phase of {length:.3g} s"
     return telemetry.reason(column)
-
-
-def _value(name: str, value: float | None, reason: str) -> MetricValue:
-    """A known metric of the sampler; `reason` is why it has no value."""
-    unit, why = METRICS[name].unit, reason if value is None else None
-    return MetricValue(value=value, unit=unit, source="sampler", reason=why)
 
 
 def energy(telemetry: Telemetry, start: float, end: float) -> float | None:

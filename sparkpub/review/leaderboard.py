@@ -14,6 +14,8 @@ from math import inf, log2, nan
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.review.grouping import grouped
@@ -103,11 +105,6 @@ class RankedModel:
         """The best of all."""
         firsts = [first for first, *_ in self.entries.values()]
         return max(firsts, key=attrgetter("share"))
-
-    @property
-    def billions(self) -> float | None:
-        """The parameters in the model's name."""
-        return self.model.billions
 
 
 @dataclass(frozen=True)
@@ -268,9 +265,8 @@ def _entries(speeds: Sequence[Speed], metric: Metric) -> list[RankedFigure]:
         value = entry.value
         if len(entry.agreeing) > 1:
             rows = [each.speed.figures[metric.name] for each in entry.agreeing]
-            value = together(
-                [Estimate(row.mean, row.error or nan, nan) for row in rows]
-            ).value
+            figures = [(row.mean, row.error or nan, nan) for row in rows]
+            value = together(Estimate(*np.array(figures).T)).value
         entries.append(replace(entry, value=value, share=value**power))
     best = max(entry.share for entry in entries)
     shares = [replace(entry, share=entry.share / best) for entry in entries]

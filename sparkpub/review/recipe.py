@@ -173,13 +173,15 @@ def _command(record: Record, server: Server) -> str:
 
 def _figure(results: Results, record: Record) -> str:
     """What was measured, on which machine, with which tool."""
-    row = results.cell(record.campaign, record.cell, METRIC)
+    rows = results.cell_rows.where(
+        campaign=record.campaign, cell=record.cell, metric=METRIC
+    )
     machine = setup_of(record).machine
     where = f" on {machine}" if machine else ""
     tool = str(record.requested.workload.get("type"))
-    if row is None:
-        return f"Measured{where} with {tool}"
-    return f"{number(row.mean, 1)} output tok/s{where} (n = {row.n}, {tool})"
+    for row in rows:
+        return f"{number(row.mean, 1)} output tok/s{where} (n = {row.n}, {tool})"
+    return f"Measured{where} with {tool}"
 
 
 class _Dumper(yaml.SafeDumper):

@@ -7,7 +7,7 @@ results.runs, results.cells, results.comparisons
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +16,7 @@ import pandas as pd
 from sparkpub.record.errors import UsageError
 from sparkpub.review import dataset as datasets
 from sparkpub.review.checks import what_counts
-from sparkpub.review.grouping import grouped
-from sparkpub.review.reviewed import (
-    Cell,
-    Include,
-    ReviewedCampaign,
-    ReviewedDataset,
-)
+from sparkpub.review.reviewed import Include, ReviewedCampaign, ReviewedDataset
 from sparkpub.review.tables import (
     bandwidths,
     capacities,
@@ -32,7 +26,7 @@ from sparkpub.review.tables import (
     over,
     runs,
 )
-from sparkpub.review.tables.column import Columns, TableRow, rows, table
+from sparkpub.review.tables.column import TableRows, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,29 +91,22 @@ class Results:
     def runs(self) -> pd.DataFrame:
         """A row per run and metric, excluded runs with the reason."""
         known = self.reviewed.campaigns
-        return runs.of_all([known[name].table for name in self.campaigns])
+        return runs.of_all([known[name].runs for name in self.campaigns])
 
     @cached_property
     def cells(self) -> pd.DataFrame:
         """A row per metric of each cell (model, environment, workload), described."""
-        return self._by_campaign("cells", cells.cells, cells.COLUMNS)
+        each = [reviewed.cells for reviewed in self.campaigns.values()]
+        return table(cells.COLUMNS, pd.concat(each, ignore_index=True) if each else [])
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:
         """A row per metric of each cell that is compared with the baseline environment."""
-        found = self._by_campaign(
-            "comparisons", comparisons.comparisons, comparisons.COLUMNS
-        )
+        each = [reviewed.comparisons for reviewed in self.campaigns.values()]
+        found = table(comparisons.COLUMNS, pd.concat(each) if each else [])
         # Those within single machines stand behind all others.
         within = found["machine"].notna().to_numpy()
         return found.iloc[np.argsort(within, kind="stable")].reset_index(drop=True)
-
-    def _by_campaign(
-        self, name: str, make: Callable[..., pd.DataFrame], columns: Columns
-    ) -> pd.DataFrame:
-        """A table of one campaign after the other."""
-        found = [each.made(name, make) for each in self.campaigns.values()]
-        return table(columns, pd.concat(found, ignore_index=True) if found else [])
 
     # -- what follows from them ------------------------------------------------------------------------------
 
@@ -133,9 +120,7 @@ class Results:
         """A row per metric of each cell that the earlier campaign has, too."""
         if self.against is None:
             return table(over.REPEATS, [])
-        both = self._with_earlier
-        measured = runs.of_all([each.table for each in both.values()])
-        return over.repeats(measured, both, self.against)
+        return over.repeats([*self._with_earlier.values()], self.against)
 
     @cached_property
     def replications(self) -> pd.DataFrame:
@@ -195,38 +180,15 @@ class Results:
     # -- row by row, for code that puts rows into words ----------------------------------------------------------
 
     @cached_property
-    def cell_rows(self) -> list[TableRow]:
+    def cell_rows(self) -> TableRows:
         """The table of cells."""
-        return rows(self.cells)
+        return TableRows(chain(*(each.cell_rows for each in self.campaigns.values())))
 
     @cached_property
-    def comparison_rows(self) -> list[TableRow]:
+    def comparison_rows(self) -> TableRows:
         """The comparisons over all machines."""
-        return rows(self.overall)
-
-    def cells_of(self, campaign: str, metric: str) -> Sequence[TableRow]:
-        """The cells of a campaign that have a metric."""
-        return self._cells.get((campaign, metric), ())
-
-    def comparisons_of(self, campaign: str, metric: str) -> Sequence[TableRow]:
-        """The comparisons of a metric in a campaign."""
-        return self._comparisons.get((campaign, metric), ())
-
-    def cell(self, campaign: str, cell: Cell, metric: str) -> TableRow | None:
-        """One metric of one cell, None where it was not measured."""
-        return self._by_cell.get((campaign, cell, metric))
-
-    @cached_property
-    def _cells(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
-        return grouped(self.cell_rows, attrgetter("campaign", "metric"))
-
-    @cached_property
-    def _by_cell(self) -> Mapping[tuple[str, Cell, str], TableRow]:
-        return {(row.campaign, row.cell, row.metric): row for row in self.cell_rows}
-
-    @cached_property
-    def _comparisons(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
-        return grouped(self.comparison_rows, attrgetter("campaign", "metric"))
+        each = (reviewed.comparison_rows for reviewed in self.campaigns.values())
+        return TableRows(row for row in chain(*each) if row.machine is None)
 
 
 def load(

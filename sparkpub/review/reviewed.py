@@ -13,6 +13,9 @@ import pandas as pd
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.tables.cells import cells
+from sparkpub.review.tables.column import TableRows, rows
+from sparkpub.review.tables.comparisons import comparisons
 from sparkpub.review.tables.runs import runs as table_of_runs
 
 Cell = tuple[str, str, str]
@@ -41,7 +44,6 @@ class ReviewedCampaign:
     """Digest of its files, its commit and this program; empty where nobody asked for it."""
     is_whole: bool = False
     """Whether further records of an iteration count, too."""
-    _made: dict[str, Any] = field(default_factory=dict)
 
     # -- what counts -----------------------------------------------------------------------------------------
 
@@ -117,23 +119,38 @@ class ReviewedCampaign:
         ran.sort(key=lambda stored: stored.record.started.value)
         return tuple(dict.fromkeys(machine_of(stored.record) for stored in ran))
 
-    # -- what was measured -------------------------------------------------------------------------------------
+    # -- what was measured: its three tables, from which every figure is taken -----------------------------------
 
     @cached_property
-    def table(self) -> pd.DataFrame:
-        """Its table of runs, from which every figure is taken: see `tables.runs`."""
-        kept: pd.DataFrame | None = self.kept("runs")
-        return table_of_runs(self.campaign, self.excluded) if kept is None else kept
+    def runs(self) -> pd.DataFrame:
+        """See `tables.runs`."""
+        return self._as_kept(
+            "runs", lambda: table_of_runs(self.campaign, self.excluded)
+        )
 
-    def made(self, name: str, make: Callable[..., pd.DataFrame]) -> pd.DataFrame:
-        """Another of its tables, which `make` makes of that of runs where it is first asked for."""
-        if name not in self._made:
-            kept = self.kept(name)
-            if kept is None:
-                kept = make(self.table, {self.campaign.name: self})
-            self._made[name] = kept
-        made: pd.DataFrame = self._made[name]
-        return made
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """See `tables.cells`."""
+        return self._as_kept("cells", lambda: cells(self))
+
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """See `tables.comparisons`: over all machines, and behind them within each of several."""
+        return self._as_kept("comparisons", lambda: comparisons(self))
+
+    def _as_kept(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        kept: pd.DataFrame | None = self.kept(name)
+        return make() if kept is None else kept
+
+    @cached_property
+    def cell_rows(self) -> TableRows:
+        """Those of `cells`."""
+        return rows(self.cells)
+
+    @cached_property
+    def comparison_rows(self) -> TableRows:
+        """Those of `comparisons`."""
+        return rows(self.comparisons)
 
 
 @dataclass(frozen=True, eq=False)

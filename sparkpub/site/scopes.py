@@ -120,7 +120,7 @@ class Scopes:
         cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
         for side in (wanted["candidate"], wanted["baseline"]):
             self.measured(campaign=campaign, environment=side, **cells)
-        known = self._results.comparisons_of(name, metric)
+        known = self._results.comparison_rows.where(campaign=name, metric=metric)
         found = [row for row in known if matches(row, wanted)]
         if len(found) != 1:
             what = f"{len(found)} comparisons of {metric} match"

@@ -271,5 +271,5 @@ def sample(cells: ComparedRows, excluded: Mapping[str, str]) -> str:
     if excluded:
         checks = [reason.partition(":")[0] for reason in excluded.values()]
         reasons = listed(check.replace("-", " ") for check in checks)
-        text += f" {counted(len(excluded), 'run')} excluded ({reasons}), drawn hollow."
+        text += f" {counted(len(excluded), 'run')} excluded ({reasons}), hollow."
     return text

@@ -218,14 +218,16 @@ class StudiedCampaign:
 
     def statistics(self, metric: Metric) -> list[TableRow]:
         """The cells of a metric as sentences take them."""
-        rows = self.site.results.cells_of(self.data.name, metric.name)
-        return [row for row in rows if self.holds(*row.cell)]
+        rows = self.site.results.cell_rows
+        mine = rows.where(campaign=self.data.name, metric=metric.name)
+        return [row for row in mine if self.holds(*row.cell)]
 
     def compared(self, metric: Metric) -> list[TableRow]:
         """The comparisons of a metric of which the candidate is in this part."""
-        rows = self.site.results.comparisons_of(self.data.name, metric.name)
+        rows = self.site.results.comparison_rows
+        mine = rows.where(campaign=self.data.name, metric=metric.name)
         return [
-            row for row in rows if self.holds(row.model, row.candidate, row.workload)
+            row for row in mine if self.holds(row.model, row.candidate, row.workload)
         ]
 
     @cached_property

@@ -328,7 +328,7 @@ class Words:
         text: str = verdict.verdict
         if verdict.changed:
             text = f"{text}, written for {verdict.claim.recorded}"
-        classes = f".sp-verdict .sp-{verdict.verdict}"
+        classes = f".sp-chip .sp-{verdict.verdict}"
         return self._link(text, f"{LEDGER}#{name}", classes)
 
     def says(self, name: str) -> str:
@@ -441,8 +441,8 @@ class Words:
     def reference(self, name: str) -> str:
         """A part of the method that is made from the registries: `reference("metrics")`."""
         own: dict[str, Metric] = {}
-        for campaign in self._dataset.campaigns.values():
-            own |= campaign.metrics
+        for campaign in self._publication.campaigns:
+            own |= {one.name: one for one in self._publication.metrics(campaign)}
         return reference.of(name, own)
 
     def _verdict(self, name: str) -> Verdict:

@@ -4,13 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from sparkpub.record import documents, weights
-from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Declared, MetricValue
 from sparkpub.tools import reading
@@ -137,12 +135,5 @@ def merged(said: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def _engines() -> tuple[Engine, ...]:
     """Those that come with the package."""
-    folder = resources.files("sparkpub.tools") / "engines"
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    return tuple(
-        Engine.model_validate(
-            documents.parse(file.read_text(), file.name, ImportFormatError)[0]
-        )
-        for file in files
-        if file.name != "pages.yaml"
-    )
+    listed = documents.shipped("tools/engines")
+    return tuple(Engine.model_validate(item) for item in listed if "engine" in item)

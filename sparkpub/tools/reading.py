@@ -6,9 +6,9 @@ carry bare NaN and Infinity, and are cut short when a process dies.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.percentiles import quantiles
 from sparkpub.record.record import MetricValue, Observed, Phase, Source
 
+SomeValue = TypeVar("SomeValue")
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours and the cursor
     r"|\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles of windows, links
@@ -62,17 +63,15 @@ def json_value(data: bytes | None) -> Any:
         return None
 
 
-def strict_json(
-    data: bytes, whole_number: Callable[[str], Any] = outside.whole_number
-) -> Any:
+def strict_json(data: bytes) -> Any:
     """A JSON document as tools write it, NaN and Infinity included. Raises UnfitError where it is out of bounds, for
-    instance a key that stands twice, and another ValueError where it is none. `whole_number` reads digits."""
+    instance a key that stands twice, and another ValueError where it is none."""
     said = text(data)
     try:
         document = json.loads(
             said,
             object_pairs_hook=outside.mapping,
-            parse_int=whole_number,
+            parse_int=outside.whole_number,
         )
     except RecursionError:
         raise outside.too_deep() from None
@@ -132,6 +131,11 @@ def positive_int(value: Any) -> int | None:
     if found is None or not 1 <= found < outside.WHOLE_BELOW or found != int(found):
         return None
     return int(found)
+
+
+def said(values: Mapping[str, SomeValue | None]) -> dict[str, SomeValue]:
+    """Those of the values that there are."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def word(value: Any) -> str | None:
@@ -229,8 +233,7 @@ def observed(document: Any) -> Observed:
     if not isinstance(document, dict):
         return Observed()
     known = Observed.model_fields.keys()
-    read = {name: said for name, said in document.items() if name in known}
-    read = {name: said for name, said in read.items() if said is not None}
+    read = said({name: document[name] for name in known & document.keys()})
     try:
         return Observed.model_validate(read)
     except ValidationError as error:

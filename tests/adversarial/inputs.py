@@ -100,7 +100,7 @@ def _reviewed(data: Path) -> None:
     for form in ("json", "markdown"):
         told.render(summed, form)
     for write in told.FORMATS.values():
-        write(of_all([each.table for each in found.campaigns.values()]))
+        write(of_all([each.runs for each in found.campaigns.values()]))
 
 
 def _evidence(name: str, content: bytes, folder: Path) -> None:

@@ -35,7 +35,5 @@ def test_a_renamed_key_stops_no_command(axis: str, tmp_path: Path) -> None:
     dataset = load(tmp_path)
     found = review(dataset)
     assert told.render(Results(found), "json")
-    assert told.FORMATS["csv"](
-        of_all([each.table for each in found.campaigns.values()])
-    )
+    assert told.FORMATS["csv"](of_all([each.runs for each in found.campaigns.values()]))
     assert any("the matrix has no such cell" in item.message for item in found.findings)

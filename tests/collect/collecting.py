@@ -69,3 +69,17 @@ def records(data: Path, campaign: str = "small") -> list[Record]:
             record.plan.attempt,
         ),
     )
+
+
+def measured(matrix: Matrix, data: Path, **choice: Any) -> Record:
+    """The only record of a collection."""
+    run(matrix, data, **choice)
+    (record,) = records(data)
+    return record
+
+
+def text_of(record: Record, data: Path, role: str = "log") -> str:
+    """A piece of evidence of a record."""
+    item = record.file(role)
+    assert item is not None
+    return (data / record.campaign / item.path).read_text()

@@ -121,12 +121,12 @@ def a_run(repository: Path) -> Stored:
     return Stored(record, path)
 
 
-def a_committer(repository: Path, timeout: float) -> tuple[Committer, list[str]]:
+def a_committer(repository: Path) -> tuple[Committer, list[str]]:
     """A committer of the campaign that `a_run` is of, and what it says."""
     said: list[str] = []
     folder = repository / "data" / "small"
     progress = Progress("small", said.append)
-    return Committer(folder, True, False, progress, timeout), said
+    return Committer(folder, True, False, progress), said
 
 
 def living_hooks(repository: Path) -> list[int]:
@@ -143,7 +143,8 @@ def test_a_hook_that_never_ends_is_ended_and_leaves_no_lock(
     """The first commit is held up; the last try, at the end, makes it."""
     monkeypatch.setattr(repositories, "GRACE", 0.3)
     hook(f'{NOTE}; {COUNT}; [ "$n" = 0 ] || exit 0; {NEVER_ENDING}')
-    committer, said = a_committer(repository, timeout=1.5)
+    monkeypatch.setattr(repositories, "TIMEOUT", 1.5)
+    committer, said = a_committer(repository)
     a_run(repository)
     committer.catch_up()
     assert "took more than 1.5 s" in said[-1]

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from types import ModuleType
 
@@ -20,7 +21,7 @@ from sparkpub.collect.overview import status_document, status_lines
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError
 from sparkpub.record.store import file_sha256
-from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
+from tests.collect.collecting import OPEN_GATES, a_matrix, records, run, text_of
 from tests.collect.environments.launching import until
 
 LONG = "echo rate 5; exec sleep 600"
@@ -71,42 +72,32 @@ def orphans() -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "name"),
+    ("numbers", "pause", "name"),
     [
-        ((signal.SIGHUP,), "SIGHUP"),
-        ((signal.SIGINT, signal.SIGINT), "Ctrl-C, twice"),
+        ([signal.SIGHUP], 0, "SIGHUP"),
+        ([signal.SIGINT, signal.SIGINT], 0.5, "Ctrl-C, twice"),
+        # Whoever waits for the end sends it again and again, down to the interpreter's last moment.
+        (repeat(signal.SIGTERM), 0.001, "SIGTERM"),
     ],
 )
 def test_a_signal_during_a_run_ends_and_records_it(
-    tmp_path: Path, numbers: tuple[signal.Signals, ...], name: str
+    tmp_path: Path, numbers: Iterable[signal.Signals], pause: float, name: str
 ) -> None:
     with a_collector(tmp_path, a_matrix(LONG)) as collector:
         until(lambda: running(tmp_path))
         for number in numbers:
             collector.send_signal(number)
-            time.sleep(0.5 if len(numbers) > 1 else 0)
+            time.sleep(pause)
+            if collector.poll() is not None:
+                break
         out, err = collector.communicate(timeout=LIMIT)
     assert (collector.returncode, err) == (1, "")
-    assert f"stopped by {name}" in out
+    assert f"1 run measured, 0 failed, 2 to do; stopped by {name}\n" in out
     (record,) = records(tmp_path)
     stopped = (record.status, record.status_reason)
     assert stopped == ("interrupted", f"stopped by {name}")
     assert {item.role for item in record.evidence} == {"log", "telemetry"}
     assert orphans() == []
-
-
-def test_signals_that_never_end_are_one_signal(tmp_path: Path) -> None:
-    """Whoever waits for the end sends SIGTERM again and again, down to the interpreter's last moment."""
-    with a_collector(tmp_path, a_matrix(LONG)) as collector:
-        until(lambda: running(tmp_path))
-        while collector.poll() is None:
-            collector.send_signal(signal.SIGTERM)
-            time.sleep(0.001)
-        out, err = collector.communicate(timeout=LIMIT)
-    assert (collector.returncode, err) == (1, "")
-    assert "1 run measured, 0 failed, 2 to do; stopped by SIGTERM\n" in out
-    (record,) = records(tmp_path)
-    assert record.status_reason == "stopped by SIGTERM"
     # An interruption is no attempt.
     assert run(a_matrix("echo rate 5"), tmp_path).measured == 2
 
@@ -209,9 +200,7 @@ def test_a_collector_is_seen_alone_and_made_up_for_when_it_is_killed(
     interrupted, after = records(tmp_path)
     assert (interrupted.status, after.status) == ("interrupted", "timeout")
     assert interrupted.iteration == after.iteration == 1
-    log = interrupted.file("log")
-    assert log is not None
-    assert (tmp_path / "small" / log.path).read_text() == "rate 5\n"
+    assert text_of(interrupted, tmp_path) == "rate 5\n"
     assert outcome.measured == 1
     assert orphans() == []
 

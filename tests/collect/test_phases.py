@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect import phases
-from sparkpub.collect.environments import ENVIRONMENTS
-from sparkpub.collect.environments.base import Exit
+from sparkpub.collect.environments.host import Host
 from sparkpub.plan.environments import HostOptions
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.record import MetricValue, Observed, Phase
-from tests.collect.collecting import a_command, a_matrix, records, run
+from tests.collect.collecting import a_command, a_matrix, measured
 from tests.collect.environments.launching import a_launch
 from tests.conftest import unmet
 
@@ -81,8 +80,7 @@ def test_a_run_is_measured_where_its_lines_say(tmp_path: Path) -> None:
         "measured_time_ms": {"regex": "took ([0-9]+)"}
     }
     workload = a_command(script, measured_from="^go", metrics=metrics)
-    run(a_matrix(workloads={"w": workload}, iterations=1), tmp_path)
-    (record,) = records(tmp_path)
+    record = measured(a_matrix(workloads={"w": workload}, iterations=1), tmp_path)
     startup, measure = record.phases
     assert 1.0 <= startup.end_seconds < 2.0
     assert (
@@ -98,12 +96,12 @@ def test_a_run_ends_by_the_clock_where_the_machine_slept(
 ) -> None:
     """The monotonic clock stands still meanwhile: the review holds one against the other."""
     launch, _ = a_launch(tmp_path, "true")
-    process = ENVIRONMENTS["host"].start(launch, HostOptions())
+    process = Host(HostOptions()).start(launch)
     monkeypatch.setattr(time, "monotonic", lambda: process.launched)
     begun = datetime.now(UTC)
     while datetime.now(UTC) - begun < timedelta(milliseconds=2):
         pass
-    assert process.wait(60) == Exit(0)
+    assert process.wait(60)
     process.close()
     assert process.seconds == 0
     assert process.ended - begun >= timedelta(milliseconds=2)

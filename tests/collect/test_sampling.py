@@ -70,32 +70,22 @@ def test_the_machine_is_described_and_not_named(driver: FakeNvml) -> None:
     assert facts == inventory.facts(Gpus())
 
 
-def test_processes_of_others_are_told_from_the_runs(driver: FakeNvml) -> None:
-    sampler = Sampler()
-    driver.pids = [1]
-    assert sampler.row(0.0)["gpu_foreign_processes"] == 1  # there before the run
-    sampler.attach(os.getpid(), 0.0)
-    driver.pids = [
-        1,
-        os.getpid(),
-        2**22 + 1,
-    ]  # a baseline process, the run itself, one of another namespace
-    row = sampler.row(1.0)
-    assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (3, 1)
-    driver.pids = [os.getpid(), os.getppid()]
-    assert sampler.row(2.0)["gpu_foreign_processes"] == 1
-
-
-def test_what_was_on_the_gpu_before_belongs_to_a_server_that_ran_already(
-    driver: FakeNvml,
+@pytest.mark.parametrize("tenants", [False, True])
+def test_processes_of_others_are_told_from_the_runs(
+    driver: FakeNvml, tenants: bool
 ) -> None:
-    sampler = Sampler(tenants=True)
+    """What was there before the run is somebody else's, unless it measures a server that nobody here started."""
+    sampler = Sampler(tenants=tenants)
     driver.pids = [1]
-    assert sampler.row(0.0)["gpu_foreign_processes"] == 0
+    assert sampler.row(0.0)["gpu_foreign_processes"] == (not tenants)
     sampler.attach(os.getpid(), 0.0)
-    driver.pids = [1, os.getpid(), os.getppid()]  # the parent came meanwhile
+    # That one, the run itself, and one of another namespace.
+    driver.pids = [1, os.getpid(), 2**22 + 1]
     row = sampler.row(1.0)
-    assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (3, 1)
+    found = (row["gpu_processes"], row["gpu_foreign_processes"])
+    assert found == (3, not tenants)
+    driver.pids = [os.getpid(), os.getppid()]  # the parent came meanwhile
+    assert sampler.row(2.0)["gpu_foreign_processes"] == 1
 
 
 def a_row(at: float, **values: str) -> dict[str, str]:

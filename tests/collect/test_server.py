@@ -25,7 +25,15 @@ from sparkpub.collect.sampler import Sampler
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.record.record import Record
-from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
+from tests.collect.collecting import (
+    OPEN_GATES,
+    a_command,
+    a_matrix,
+    measured,
+    records,
+    run,
+    text_of,
+)
 from tests.collect.environments.launching import until
 from tests.collect.environments.rootfs import BINDS, IMAGE, an_engine
 from tests.collect.fake_nvml import FakeNvml
@@ -110,20 +118,13 @@ def test_nothing_is_timed_of_a_model_that_makes_no_sense_unless_its_weights_are_
 ) -> None:
     models = {"m": {"id": "tiny/model", "random_weights": random}}
     environment = serving(port, behaviour=behaviour)
-    run(served(port, environment, models=models, iterations=1), tmp_path)
-    (record,) = records(tmp_path)
+    record = measured(served(port, environment, models=models, iterations=1), tmp_path)
     assert record.status == status
     kept = "the model answered before the test: Paris, on the river Seine."
     assert (kept in said(record)) == (behaviour == "sense")
     if status == "failed":
         assert "the model's answer makes no sense" in str(record.status_reason)
         assert record.value("rate") is None
-
-
-def log_of(tmp_path: Path, record: Record) -> str:
-    item = record.file("log")
-    assert item is not None
-    return (tmp_path / "small" / item.path).read_text()
 
 
 def left_over() -> list[int]:
@@ -163,7 +164,7 @@ def test_one_start_serves_consecutive_runs_and_each_of_them_shows_it(
         assert "server_start_seconds" not in record.metrics
         assert first.run_id in record.unavailable["server_start_seconds"]
     for record in found:
-        log = log_of(tmp_path, record)
+        log = text_of(record, tmp_path)
         assert log.startswith("loading weights\nlistening\n")
         path = "/work" if record.workload == "w" else "/other"
         assert f"answered {path}\n" in log
@@ -227,7 +228,7 @@ def test_a_server_that_does_not_get_ready_fails_its_run(
     assert (record.status, record.status_reason) == ("failed", expected)
     assert record.exit_code is None
     assert "server_start_seconds" not in record.metrics
-    log = log_of(tmp_path, record)
+    log = text_of(record, tmp_path)
     assert log.startswith("loading weights\n") == (behaviour in ("broken", "never"))
     assert ("no such model" in log) == (behaviour == "broken")
     assert left_over() == []
@@ -254,7 +255,7 @@ def test_after_a_run_that_went_wrong_the_next_gets_a_new_server(
     statuses = [record.status for record in found]
     assert statuses == ["failed", "failed", "timeout", "ok"]
     assert found[0].status_reason == "the server ended: exit status 3"
-    assert "fatal error" in log_of(tmp_path, found[0])
+    assert "fatal error" in text_of(found[0], tmp_path)
     assert len({record.observed.settings["server"] for record in found}) == 4
     assert all("server_start_seconds" in record.metrics for record in found)
 
@@ -390,8 +391,8 @@ def test_server_and_client_in_containers_of_their_own(
     first, second = records(tmp_path)
     assert [first.status, second.status] == ["ok", "ok"]
     assert first.value("rate") == second.value("rate")
-    assert log_of(tmp_path, second).startswith("loading weights\nlistening\n")
-    assert "answered /work\n" in log_of(tmp_path, second)
+    assert text_of(second, tmp_path).startswith("loading weights\nlistening\n")
+    assert "answered /work\n" in text_of(second, tmp_path)
     assert second.container is not None
     assert second.metrics["cgroup_peak_gib"].value is not None
     assert (
@@ -492,4 +493,4 @@ def test_server_and_client_in_containers_on_a_bridge(
     assert [first.status, second.status] == ["ok", "ok"]
     assert first.value("rate") == second.value("rate")
     assert first.metrics["server_start_seconds"].value is not None
-    assert "answered /work\n" in log_of(tmp_path, second)
+    assert "answered /work\n" in text_of(second, tmp_path)

@@ -13,7 +13,15 @@ from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import file_sha256, read_campaign
 from sparkpub.record.telemetry import parse
-from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
+from tests.collect.collecting import (
+    OPEN_GATES,
+    a_command,
+    a_matrix,
+    measured,
+    records,
+    run,
+    text_of,
+)
 
 
 def test_a_campaign_becomes_records_with_logs_and_telemetry(tmp_path: Path) -> None:
@@ -128,20 +136,20 @@ def test_a_replicated_campaign_is_measured_here_whatever_another_machine_has(
 
 
 def test_a_timeout_ends_the_run_and_says_so(tmp_path: Path) -> None:
-    run(a_matrix("echo rate 5; exec sleep 600", iterations=1, timeout=0.5), tmp_path)
-    (record,) = records(tmp_path)
+    record = measured(
+        a_matrix("echo rate 5; exec sleep 600", iterations=1, timeout=0.5), tmp_path
+    )
     assert record.status == "timeout"
     assert [event.kind for event in record.events] == ["timeout"]
-    log = record.file("log")
-    assert log is not None
-    assert (tmp_path / "small" / log.path).read_text() == "rate 5\n"
+    assert text_of(record, tmp_path) == "rate 5\n"
 
 
 def test_the_memory_floor_ends_a_run_before_the_machine_wedges(tmp_path: Path) -> None:
     """No machine has so much memory: the first sample is below the floor."""
     gates = OPEN_GATES | {"min_available_memory_gib": 1e6}
-    run(a_matrix("echo rate 5; exec sleep 600", iterations=1, gates=gates), tmp_path)
-    (record,) = records(tmp_path)
+    record = measured(
+        a_matrix("echo rate 5; exec sleep 600", iterations=1, gates=gates), tmp_path
+    )
     assert record.status == "failed"
     assert [event.kind for event in record.events] == ["memory-floor"]
     reason = record.status_reason or ""
@@ -158,8 +166,7 @@ def test_the_memory_floor_ends_a_run_before_the_machine_wedges(tmp_path: Path) -
 def test_telemetry_that_stops_early_is_noted_on_the_run(tmp_path: Path) -> None:
     """The command kills the sampler, which is a child of the collector as it is itself."""
     script = "echo rate 5; sleep 0.5; pkill -KILL -P $PPID -f [s]parkpub.collect.sampler; sleep 1"
-    run(a_matrix(script, iterations=1), tmp_path)
-    (record,) = records(tmp_path)
+    record = measured(a_matrix(script, iterations=1), tmp_path)
     assert record.status == "ok"
     (note,) = [event for event in record.events if event.kind == "note"]
     assert note.text == "the sampler ended before the run; telemetry stops there"

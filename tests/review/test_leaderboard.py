@@ -46,7 +46,6 @@ def test_a_model_has_one_row_its_formats_are_columns_and_the_best_comes_first() 
     assert board.widths == [16, 8, None]
     assert order(board) == ["c", "A-7B"]
     row = board.rows[1]
-    assert row.billions == 7.0
     assert [entry.value for entry in row.entries[16]] == [50.0, 31.0]  # (30 + 32) / 2
     assert (row.best.speed.weights, row.best.share) == ("FP8", 0.8)  # 80 / 100
 

@@ -1,6 +1,6 @@
 """One campaign on several machines: what is counted, compared within machines, and told of them."""
 
-import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
@@ -8,13 +8,11 @@ from statsmodels.stats.meta_analysis import combine_effects
 from sparkpub.review import told
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
-from sparkpub.review.statistics.estimate import spread
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.review.tables.comparisons import (
     Compared,
     compare,
     effects,
-    estimate,
 )
 from tests.review.machines import a_fleet, drawn, moved
 from tests.review.statistics.campaigns import a_dataset, unreviewed
@@ -22,7 +20,7 @@ from tests.review.statistics.campaigns import a_dataset, unreviewed
 
 def sides_of(reviewed: ReviewedCampaign) -> Compared:
     """The container against native, over all machines and within each."""
-    table = reviewed.table
+    table = reviewed.runs
     native, container = (
         table[table["environment"] == name] for name in ("native", "container")
     )
@@ -49,18 +47,14 @@ def test_machines_of_different_speed_with_a_common_effect() -> None:
     reviewed = replicated(5, 5)
     found, within = compared(reviewed), sides_of(reviewed)[1]
     assert [row.machine for row in within] == ["a", "b"]
-    percents, variances = [], []
-    for row in within:
-        part = estimate(row, percent=True)
-        assert part is not None
-        percents.append(part.value)
-        variances.append(part.error**2)
-    model = combine_effects(np.array(percents), np.array(variances), method_re="dl")
+    parts = effects(pd.DataFrame(within))
+    assert parts is not None
+    shares = [100 / row.mean_baseline for row in within]
+    errors = [share * row.error for share, row in zip(shares, within, strict=True)]
+    assert parts.error.tolist() == errors
+    model = combine_effects(parts.value, parts.error**2, method_re="dl")
     assert found.difference_percent == pytest.approx(model.mean_effect_re)
     half = stats.t.ppf(0.975, 1) * model.sd_eff_w_re_hksj
-    together = spread(effects(within))
-    assert together["between_sd"] ** 2 == pytest.approx(model.tau2)
-    assert together["q"] == pytest.approx(model.q)
     assert found.difference_percent == pytest.approx(5, abs=0.5)
     assert found.ci95_ratio is not None
     assert 100 * (found.ci95_ratio[1] - 1) == pytest.approx(model.mean_effect_re + half)

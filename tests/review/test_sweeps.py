@@ -1,17 +1,13 @@
 """What a campaign varies, found from what its workloads were asked for."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sparkpub.record.campaign import Campaign
-from sparkpub.record.record import Requested
-from sparkpub.record.store import Stored
 from sparkpub.review import sweeps
 from sparkpub.review.dataset import CampaignData
-from tests.building import a_record
+from tests.leaderboards import dataset_of, runs_of
 from tests.study.methodology import SHAPES
 
 LLAMA = {"type": "llama-bench", "input_tokens": 512, "output_tokens": 128}
@@ -26,21 +22,12 @@ def a_campaign(
     declared: bool = True,
 ) -> CampaignData:
     """A run of each model under each workload; what is not `declared` was imported without a matrix."""
-    runs = []
-    for model in models:
-        for name, options in workloads.items():
-            requested = Requested(
-                model_id=f"x/{model}",
-                workload=dict(options),
-                environment={"type": "host"},
-            )
-            record = a_record(
-                run_id=f"c-native_{model}_{name}_iter01_20261120T100000Z",
-                model=model,
-                workload=name,
-                requested=requested,
-            )
-            runs.append(Stored(record, Path(f"{record.run_id}.json")))
+    records = [
+        run
+        for model in models
+        for name, options in workloads.items()
+        for run in runs_of(model, [1.0], load=options, workload=name)
+    ]
     matrix = None
     if declared:
         matrix = {
@@ -51,8 +38,7 @@ def a_campaign(
             "workloads": {name: dict(options) for name, options in workloads.items()},
             "iterations": 1,
         }
-    info = Campaign(campaign="c", title="t", matrix=matrix)
-    return CampaignData(info, Path("c"), tuple(runs))
+    return dataset_of(*records, matrix=matrix).campaigns["c"]
 
 
 def points(line: sweeps.Line) -> list[tuple[float, str]]:

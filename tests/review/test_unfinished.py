@@ -7,7 +7,7 @@ import pytest
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Origin
 from sparkpub.review.dataset import CampaignData, Dataset
-from tests.review.claims.campaigns import a_review, verdict_on
+from tests.review.claims.campaigns import verdict_on
 from tests.review.statistics.campaigns import a_campaign, a_dataset
 
 CLAIM: dict[str, Any] = {
@@ -32,16 +32,16 @@ def measured(one: int, two: int, **info: Any) -> Dataset:
 def test_a_claim_about_runs_to_come_is_undecided_and_stops_nothing() -> None:
     """Two runs of each environment: n = 5 would be refuted, and that is no news of a campaign under way."""
     data = measured(2, 2)
-    verdict = verdict_on(data, a_review(data), **CLAIM)
+    verdict = verdict_on(data, **CLAIM)
     assert (verdict.verdict, verdict.changed) == ("undecided", False)
     assert verdict.text == "Campaign c is not finished: 4 of 10 planned runs are done."
 
 
 def test_a_claim_is_judged_by_its_own_cells() -> None:
     data = measured(5, 2)
-    done = verdict_on(data, a_review(data), **CLAIM, environments=("one",))
+    done = verdict_on(data, **CLAIM, environments=("one",))
     assert done.verdict == "supported", done.text
-    verdict = verdict_on(data, a_review(data), **CLAIM, environments=("two",))
+    verdict = verdict_on(data, **CLAIM, environments=("two",))
     assert verdict.verdict == "undecided"
 
 
@@ -54,5 +54,5 @@ def test_a_campaign_that_was_ended_or_imported_is_finished(
 ) -> None:
     data = measured(2, 2, **info)
     assert not data.campaigns["c"].unfinished_cells
-    verdict = verdict_on(data, a_review(data), **CLAIM)
+    verdict = verdict_on(data, **CLAIM)
     assert (verdict.verdict, verdict.changed) == ("refuted", True)

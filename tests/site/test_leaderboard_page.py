@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sparkpub.record.record import Record
+from sparkpub.record.record import Record, Spread
 from sparkpub.review.checks import Finding
 from sparkpub.site.pages import leaderboard_page, templating
-from tests.leaderboards import a_finding, runs_of
+from tests.leaderboards import LOAD, TPUT, a_finding, runs_of
 from tests.site.test_front_page import H200, ONE, SPARK, published, text
 
 VLLM = {"engine": "vLLM", "engine_version": "0.26.0"}
@@ -21,7 +21,7 @@ def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
 
 
 def rows(html: str) -> list[str]:
-    return re.findall(r"<tr data-size=.*?</tr>", html, re.DOTALL)
+    return re.findall(r"<tr><th scope=.row.*?</tr>", html, re.DOTALL)
 
 
 def test_a_figure_leads_to_its_recipe_and_what_all_share_stands_once() -> None:
@@ -51,7 +51,27 @@ def test_engines_and_formats_are_named_where_they_differ() -> None:
     )
     (row,) = rows(html)
     assert text(row) == "a 90.0 NVFP4, vLLM 70.0 MXFP4, SGLang"
-    assert row.count(" hidden") == 1  # the slower one waits for a filter
+
+
+def test_a_model_that_drafts_tokens_on_another_board_says_where_it_does_not() -> None:
+    """Of eight users the repetitions of the only run lie 15 of 120 apart, which is more than a tenth."""
+    wide = {TPUT: Spread(repetitions=3, deviation=15.0, divisor="n")}
+    html = page(
+        *runs_of("a", [20.0], load=ONE, observed=VLLM),
+        *runs_of(
+            "a",
+            [120.0],
+            campaign="d",
+            load=LOAD,
+            observed=VLLM | {"speculative_decoding": True},
+            spreads=wide,
+        ),
+    )
+    assert [text(row) for row in rows(html)] == [
+        "a 20.0 no speculation",
+        "a 120 specu\u00adlative, ± 15",
+    ]
+    assert html.count(leaderboard_page.SPREAD) == 1
 
 
 def test_machines_have_sections_and_the_first_is_home() -> None:
@@ -63,18 +83,6 @@ def test_machines_have_sections_and_the_first_is_home() -> None:
     sections = re.findall(r'<section class="sp-boards" id="([^"]+)"', html)
     assert sections == ["dgx-spark", "h200"]
     assert "How fast models run on DGX Spark" in html
-
-
-def test_models_fall_into_sizes_by_their_names() -> None:
-    sizes = {
-        "A-0.8B": "up to 4B",
-        "A-7B": "4B to 16B",
-        "A-120b": "over 48B",
-        "A": "size not stated",
-    }
-    for model, size in sizes.items():
-        (row,) = rows(page(*runs_of("m", [1.0], load=ONE, model_id=f"x/{model}")))
-        assert f'data-size="{size}"' in row
 
 
 def test_a_figure_of_a_long_prompt_is_in_seconds() -> None:

@@ -112,6 +112,10 @@ def test_a_figure_that_a_check_warns_of_is_marked(
 def test_memory_and_what_explains_a_figure_stand_on_the_page() -> None:
     """7 billion parameters of 8 bits are 6.52 GiB; 57,344 bytes for each of 1,000 tokens are 54.7 MiB."""
     machine = Machine(kind="other", memory_total_gib=64.0)
+    # Of which nothing is known has no column.
+    assert "KV cache of" not in page(
+        *runs_of("a", [30.0], model_id="x/A-7B-FP8", observed=FP8, machine=machine)
+    )
     metrics = {"draft_acceptance_percent": 71.0, "model_load_seconds": 30.0}
     html = page(
         *runs_of(

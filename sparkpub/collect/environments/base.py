@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
@@ -21,18 +21,6 @@ from sparkpub.record.telemetry import VISIBLE
 
 INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
-
-
-@dataclass(frozen=True)
-class Exit:
-    """How a command ended. `code` is negative for a signal."""
-
-    code: int
-    error: str | None = None
-    container: Container | None = None
-
-    def __str__(self) -> str:
-        return self.error or f"exit status {self.code}"
 
 
 class Running(ABC):
@@ -53,30 +41,39 @@ class Running(ABC):
         self.seconds, self.ended = 0.0, datetime.now(UTC)
         """From the launch to the end, or to the last look; and when that was by the clock, which goes on while the
         machine sleeps."""
-        self.exit: Exit | None = None
+        self.code: int | None = None
+        """Its exit status, negative for a signal; None until it has ended."""
+        self.error: str | None = None
+        """Why it ended, where its exit status does not say it."""
+        self.container: Container | None = None
+        """What the engine said of its container then."""
+
+    def __str__(self) -> str:
+        return self.error or f"exit status {self.code}"
 
     def facts(self) -> Container | None:
         """What the engine says of the container that runs; None where there is none."""
         return None
 
-    def wait(self, timeout: float = 0.0) -> Exit | None:
-        """The end, or None where it is still running after `timeout` seconds: its end wakes us at once."""
-        if self.exit is None:
-            self.exit, self.ended = self._end(timeout), datetime.now(UTC)
+    def wait(self, timeout: float = 0.0) -> bool:
+        """Whether it has ended, after `timeout` seconds at most: its end wakes us at once."""
+        if self.code is None:
+            self._end(timeout)
             self.seconds = time.monotonic() - self.launched
-        return self.exit
+            self.ended = datetime.now(UTC)
+        return self.code is not None
 
     def ticks(self, pace: float) -> Iterator[float]:
         """The seconds since the launch, every `pace` seconds until it ends."""
-        while self.wait(pace) is None:
+        while not self.wait(pace):
             yield self.seconds
 
-    def stop(self, grace: float = 10.0) -> Exit:
+    def stop(self, grace: float = 10.0) -> None:
         """End the whole process tree or container: first politely, after `grace` seconds by force."""
-        if self.exit is None:  # else its process id may be somebody else's by now
+        if self.code is None:  # else its process id may be somebody else's by now
             why_not = self._stop(grace)
-            self.exit = self.wait(30) or Exit(-signal.SIGKILL, why_not)
-        return self.exit
+            if not self.wait(30):
+                self.code, self.error = -signal.SIGKILL, why_not
 
     def close(self) -> None:
         """End it where it runs, and undo everything that launching did (mounts, containers). Safe to call twice."""
@@ -86,8 +83,8 @@ class Running(ABC):
             self.undo()
 
     @abstractmethod
-    def _end(self, timeout: float) -> Exit | None:
-        """See `wait`."""
+    def _end(self, timeout: float) -> None:
+        """Take in how it ended, where it does in time; see `wait`."""
 
     @abstractmethod
     def _stop(self, grace: float) -> str:
@@ -127,44 +124,51 @@ class Launch:
         return {RUN_VARIABLE: self.run, OWNER_VARIABLE: self.owner}
 
 
-class Environment(ABC):
-    """One kind of place. Members of the registry `ENVIRONMENTS` are instances without state."""
+AnyPlace = TypeVar("AnyPlace", bound=LaunchOptions)
+
+
+class Environment(ABC, Generic[AnyPlace]):
+    """One kind of place, with the options that a matrix declares."""
 
     no_container: ClassVar[str] = "not a container"
     """Why a record has no facts of a container."""
 
-    @abstractmethod
-    def obstacles(self, options: Any, models: Sequence[str] = ()) -> Sequence[Obstacle]:
-        """What stands in the way on this machine now: rights, images, tools, folders of models that are not there."""
+    def __init__(self, options: AnyPlace) -> None:
+        self.options = options
 
-    def inherited(self, options: Any) -> Mapping[str, str]:  # noqa: ARG002
-        """Variables that a command gets here besides its own and those of the matrix."""
-        return {}
-
-    def shares_ports(self, options: Any) -> bool:  # noqa: ARG002
+    @property
+    def shares_ports(self) -> bool:
         """Whether a port that a command opens here is one of this machine's own."""
         return True
 
-    def visible(self, path: str, options: Any) -> str:  # noqa: ARG002
+    @abstractmethod
+    def obstacles(self, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+        """What stands in the way on this machine now: rights, images, tools, folders of models that are not there."""
+
+    def inherited(self) -> Mapping[str, str]:
+        """Variables that a command gets here besides its own and those of the matrix."""
+        return {}
+
+    def visible(self, path: str) -> str:
         """A host path as the command inside sees it."""
         return path
 
-    def has_program(self, name: str, options: Any) -> bool | None:  # noqa: ARG002
+    def has_program(self, name: str) -> bool | None:  # noqa: ARG002
         """Whether a program is installed here; None where that shows only inside."""
         return None
 
-    def has_module(self, name: str, options: Any) -> bool | None:  # noqa: ARG002
+    def has_module(self, name: str) -> bool | None:  # noqa: ARG002
         """Whether the Python of a command has a module; None where that shows only inside."""
         return None
 
-    def start(self, launch: Launch, options: Any) -> Running:
+    def start(self, launch: Launch) -> Running:
         """Start the command. Raises CollectError where it cannot be started, as NeverStartedError where nothing can be
         started here now."""
         began = time.monotonic(), time.time()
         try:
-            running = self.launch(launch, options)
+            running = self.launch(launch)
         except CollectError as error:
-            if not self.obstacles(options):
+            if not self.obstacles():
                 raise
             where, remedy = error.where, error.remedy
             raise NeverStartedError(error.what, where=where, remedy=remedy) from None
@@ -172,29 +176,28 @@ class Environment(ABC):
         return running
 
     @abstractmethod
-    def launch(self, launch: Launch, options: Any) -> Running:
+    def launch(self, launch: Launch) -> Running:
         """What `start` does in an environment of this kind. Raises CollectError."""
 
+    @staticmethod
     @abstractmethod
-    def reap(self) -> Sequence[str]:
+    def reap() -> Sequence[str]:
         """Clean up what a killed collector of this machine left behind; says what was cleaned."""
 
+    def resolved(
+        self, launch: Launch, workdir: str, python: str
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Argv and variables of a launch with placeholders and secrets filled; the matrix's variables win over the
+        workload's."""
+        interpreter = self.options.python or python
 
-def resolved(
-    launch: Launch, options: LaunchOptions, workdir: str, python: str
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Argv and variables of a launch with placeholders and secrets filled; the matrix's variables win over the
-    workload's."""
+        def fill(text: str) -> str:
+            return text.replace(WORKDIR, workdir).replace(PYTHON, interpreter)
 
-    def fill(text: str) -> str:
-        return text.replace(WORKDIR, workdir).replace(PYTHON, options.python or python)
-
-    variables = {
-        name: fill(filled(value))
-        for name, value in (dict(launch.command.variables) | dict(options.env)).items()
-    }
-    argv = tuple(fill(part) for part in filled_words(launch.command.argv))
-    return argv, _visible_gpus(options) | variables | dict(launch.marks)
+        given = dict(launch.command.variables) | dict(self.options.env)
+        variables = {name: fill(filled(value)) for name, value in given.items()}
+        argv = tuple(fill(part) for part in filled_words(launch.command.argv))
+        return argv, _visible_gpus(self.options) | variables | dict(launch.marks)
 
 
 def _visible_gpus(options: LaunchOptions) -> dict[str, str]:

@@ -15,7 +15,6 @@ from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
     Launch,
     Obstacle,
-    resolved,
 )
 from sparkpub.collect.environments.host import HostProcess
 from sparkpub.collect.environments.rootfs import (
@@ -30,12 +29,10 @@ from sparkpub.plan.environments import ChrootOptions, Place
 SYSTEM = ("/proc", "/sys", "/dev")
 
 
-class Chroot(OtherRoot):
+class Chroot(OtherRoot[ChrootOptions]):
     """Commands run under another root, as root, with a clean environment."""
 
-    def obstacles(
-        self, options: ChrootOptions, models: Sequence[str] = ()
-    ) -> Sequence[Obstacle]:
+    def obstacles(self, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """Missing tools, rights, root file system, interpreter or sources of binds."""
         found = [
             Obstacle(
@@ -47,15 +44,15 @@ class Chroot(OtherRoot):
         if not found and not may_mount():
             remedy = "run the collector as root: sudo sparkpub …"
             found.append(Obstacle("mounting and chroot are not permitted", remedy))
-        return [*found, *self.root_obstacles(options, models)]
+        return [*found, *self.root_obstacles(models)]
 
-    def launch(self, launch: Launch, options: ChrootOptions) -> HostProcess:
+    def launch(self, launch: Launch) -> HostProcess:
         """Start the command in a private mount namespace, with everything mounted first."""
-        argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
-        root = Path(options.rootfs).resolve()
+        argv, variables = self.resolved(launch, INSIDE_WORKDIR, "python3")
+        root = Path(self.options.rootfs).resolve()
         binds = [
             *(Place(name, name) for name in SYSTEM),
-            *options.binds,
+            *self.options.binds,
             Place(str(launch.workdir.resolve()), INSIDE_WORKDIR),
         ]
         with mountpoints(root, binds) as undo:

@@ -17,12 +17,10 @@ from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
     Environment,
-    Exit,
     Launch,
     Obstacle,
     Running,
     missing_sources,
-    resolved,
     through_binds,
 )
 from sparkpub.collect.machine import processes
@@ -40,15 +38,14 @@ if TYPE_CHECKING:
 RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
 
 
-class Docker(Environment):
+class Docker(Environment[DockerOptions]):
     """Commands run in a container created, watched and removed by the collector."""
 
     no_container = "the engine gave no facts of it"
 
-    def obstacles(
-        self, options: DockerOptions, models: Sequence[str] = ()
-    ) -> Sequence[Obstacle]:
+    def obstacles(self, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
+        options = self.options
         found = missing_sources(options.binds, models)
         try:
             with _engine() as client:
@@ -64,24 +61,26 @@ class Docker(Environment):
             found.append(Obstacle(error.what, error.remedy))
         return found
 
-    def inherited(self, options: DockerOptions) -> Mapping[str, str]:
+    def inherited(self) -> Mapping[str, str]:
         """What the image sets; empty where the engine does not answer."""
         with suppress(CollectError), _engine() as client:
-            attributes = _image(client, options.image).attrs
+            attributes = _image(client, self.options.image).attrs
             lines = attributes.get("Config", {}).get("Env") or ()
             return dict(line.split("=", 1) for line in lines if "=" in line)
         return {}
 
-    def visible(self, path: str, options: DockerOptions) -> str:
+    def visible(self, path: str) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
-        return through_binds(path, options.binds)
+        return through_binds(path, self.options.binds)
 
-    def shares_ports(self, options: DockerOptions) -> bool:
+    @property
+    def shares_ports(self) -> bool:
         """On the host's network alone."""
-        return options.network == "host"
+        return self.options.network == "host"
 
-    def launch(self, launch: Launch, options: DockerOptions) -> "DockerRun":
+    def launch(self, launch: Launch) -> "DockerRun":
         """Create and start a container; its output streams to the run's log."""
+        options = self.options
         where = f"image {options.image}"
         remedy = (
             "correct the environment's options, or try the same flags with docker run"
@@ -91,7 +90,7 @@ class Docker(Environment):
                 _engine("the container cannot be started", remedy, where)
             )
             image = _image(client, options.image)
-            argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
+            argv, variables = self.resolved(launch, INSIDE_WORKDIR, "python3")
             container = client.containers.create(
                 image.id, list(argv), **create_arguments(options, launch, variables)
             )
@@ -101,7 +100,8 @@ class Docker(Environment):
             run.after = undo.pop_all()
             return run
 
-    def reap(self) -> Sequence[str]:
+    @staticmethod
+    def reap() -> Sequence[str]:
         """Remove containers whose collector is dead; nobody else's."""
         said = []
         with suppress(CollectError), _engine() as client:
@@ -169,11 +169,10 @@ class DockerRun(Running):
         except _failures():
             return None
 
-    def _end(self, timeout: float) -> Exit | None:
-        if not self._ended.wait(max(0.0, timeout)):
-            return None
-        self._pump.join(10)
-        return self._inspected()
+    def _end(self, timeout: float) -> None:
+        if self._ended.wait(max(0.0, timeout)):
+            self._pump.join(10)
+            self.code, self.error = self._inspected()
 
     def _stop(self, grace: float) -> str:
         """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
@@ -188,7 +187,7 @@ class DockerRun(Running):
         """Remove the container."""
         self.after.close()
 
-    def _inspected(self) -> Exit:
+    def _inspected(self) -> tuple[int, str | None]:
         """Exit status, out-of-memory flag and error as the engine keeps them. One that is being stopped ends its
         containers, and may no longer answer then."""
         try:
@@ -196,18 +195,19 @@ class DockerRun(Running):
             facts = _facts(self._client, self._container, self._image)
         except _failures() as error:
             lost = f"the engine lost the container: {_explained(error)}"
-            return Exit(-signal.SIGKILL, lost)
+            return -signal.SIGKILL, lost
         ended = self._container.attrs["State"]
         if ended.get("Running"):
             lost = "the engine lost the container: it was stopped or restarted during the run"
-            return Exit(-signal.SIGKILL, lost)
+            return -signal.SIGKILL, lost
         code, reason = int(ended["ExitCode"]), facts.error
         limit = self._container.attrs["HostConfig"].get("Memory")
         # An engine on control groups of version 1 sometimes misses the kernel's notice.
         unnoticed = code == 137 and limit and not self._stopping
         if facts.oom_killed or unnoticed:
             reason = reason or "out of memory: ended by the kernel"
-        return Exit(code, reason, facts)
+        self.container = facts
+        return code, reason
 
 
 def _failures() -> tuple[type[Exception], ...]:
@@ -266,7 +266,7 @@ def create_arguments(
         "working_dir": INSIDE_WORKDIR,
         "ipc_mode": options.ipc,
         "shm_size": options.shm_size,
-        **_network(options, launch),
+        "network_mode": _network(options, launch),
         "cpuset_cpus": options.cpuset,
         "mem_limit": _limit(options.memory),
         "memswap_limit": _limit(options.memory_swap),
@@ -287,17 +287,11 @@ def _limit(size: int | str | None) -> int | str | None:
     return -1 if size == "unlimited" else size
 
 
-def _network(options: DockerOptions, launch: Launch) -> dict[str, str]:
+def _network(options: DockerOptions, launch: Launch) -> str | None:
     """The network of a container: that of the server which it is a client of, so that 127.0.0.1 is the server's."""
-    if options.network == "host":
-        return {"network_mode": "host"}
-    if isinstance(launch.server, DockerRun):
-        return {"network_mode": f"container:{launch.server.container_id}"}
-    if options.network == "none":
-        return {"network_mode": "none"}
-    if options.network is None:
-        return {}
-    return {"network": options.network}
+    if options.network != "host" and isinstance(launch.server, DockerRun):
+        return f"container:{launch.server.container_id}"
+    return options.network
 
 
 def address_of(attributes: Mapping[str, Any]) -> str:
@@ -336,16 +330,9 @@ def pulled(environments: Iterable[object]) -> Iterator[str]:
     for name in dict.fromkeys(names):
         remedy = "check the name and the network, or leave --pull out"
         with _engine(f"{name} cannot be pulled", remedy) as client:
-            image = client.images.pull(_with_tag(name))
+            image = client.images.pull(name)
         digests = image.attrs.get("RepoDigests") or [image.id]
         yield f"pulled {name}: {digests[0].rpartition('@')[2]}"
-
-
-def _with_tag(name: str) -> str:
-    """An image's name with a tag or a digest: of a name without one, the SDK would pull every tag."""
-    if "@" in name or ":" in name.rpartition("/")[2]:
-        return name
-    return f"{name}:latest"
 
 
 def described() -> str:

@@ -14,12 +14,10 @@ from pathlib import Path
 
 from sparkpub.collect.environments.base import (
     Environment,
-    Exit,
     Launch,
     Obstacle,
     Running,
     missing_models,
-    resolved,
 )
 from sparkpub.collect.machine import cgroup, processes
 from sparkpub.collect.machine.processes import (
@@ -123,22 +121,21 @@ class HostProcess(Running):
             str(self._group / "cgroup.procs"),
         )
 
-    def _end(self, timeout: float) -> Exit | None:
+    def _end(self, timeout: float) -> None:
         """Children that outlive the command are ended with it."""
         if not ends_within(self.pid, timeout):
-            return None
+            return
         code = self._process.wait()
         self._end_rest()
         self._pump.join(10)
-        reason = self._meanings.get(code)
+        self.code, self.error = code, self._meanings.get(code)
         if code < 0:
-            reason = f"ended by {_signal_name(-code)}"
-        return Exit(code, reason)
+            self.error = f"ended by {_signal_name(-code)}"
 
     def _stop(self, grace: float) -> str:
         """SIGTERM, and SIGKILL after `grace` seconds."""
         end(self._tree(), signal.SIGTERM)
-        if self.wait(grace) is None:
+        if not self.wait(grace):
             end(self._tree(), signal.SIGKILL)
         return "did not end after SIGKILL: it hangs in the kernel"
 
@@ -167,48 +164,43 @@ class HostProcess(Running):
             time.sleep(0.01)
 
 
-class Host(Environment):
+class Host(Environment[HostOptions]):
     """Commands run as the collector's children; `{python}` is the collector's interpreter unless the matrix says."""
 
-    def obstacles(
-        self, options: HostOptions, models: Sequence[str] = ()
-    ) -> Sequence[Obstacle]:
+    def obstacles(self, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """A Python interpreter or a model that is not there."""
-        found = missing_models(models)
-        if options.python is not None and shutil.which(options.python) is None:
-            found.append(
-                Obstacle(
-                    f"no Python interpreter {options.python}",
-                    "correct python: or install it",
-                )
-            )
+        found, python = missing_models(models), self.options.python
+        if python is not None and shutil.which(python) is None:
+            what = f"no Python interpreter {python}"
+            found.append(Obstacle(what, "correct python: or install it"))
         return found
 
-    def has_program(self, name: str, options: HostOptions) -> bool | None:
+    def has_program(self, name: str) -> bool | None:
         """On the command's PATH, or beside its interpreter, where a client of an environment of its own lies."""
-        beside = str(Path(options.python or sys.executable).parent)
-        paths = (options.env.get("PATH"), beside)
+        beside = str(Path(self.options.python or sys.executable).parent)
+        paths = (self.options.env.get("PATH"), beside)
         return any(shutil.which(name, path=path) is not None for path in paths)
 
-    def has_module(self, name: str, options: HostOptions) -> bool | None:
+    def has_module(self, name: str) -> bool | None:
         """In the collector's own Python; of another one it shows only inside."""
-        if options.python is not None or "PYTHONPATH" in options.env:
+        if self.options.python is not None or "PYTHONPATH" in self.options.env:
             return None
         return find_spec(name) is not None
 
-    def inherited(self, options: HostOptions) -> Mapping[str, str]:  # noqa: ARG002
+    def inherited(self) -> Mapping[str, str]:
         """The collector's own."""
         return os.environ
 
-    def launch(self, launch: Launch, options: HostOptions) -> HostProcess:
+    def launch(self, launch: Launch) -> HostProcess:
         """Start the command in the run's folder."""
         workdir = str(launch.workdir.resolve())
-        argv, variables = resolved(launch, options, workdir, sys.executable)
+        argv, variables = self.resolved(launch, workdir, sys.executable)
         return HostProcess(
             argv, launch, os.environ | variables, recorded=argv, folder=Path(workdir)
         )
 
-    def reap(self) -> Sequence[str]:
+    @staticmethod
+    def reap() -> Sequence[str]:
         """End processes of dead collectors."""
         return reap()
 

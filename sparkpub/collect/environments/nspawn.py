@@ -14,7 +14,6 @@ from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
     Launch,
     Obstacle,
-    resolved,
 )
 from sparkpub.collect.environments.host import HostProcess
 from sparkpub.collect.environments.rootfs import (
@@ -36,14 +35,12 @@ _VARIABLES = {"SYSTEMD_NSPAWN_LOCK": "0"}
 """A server and its client run in one root at the same time."""
 
 
-class Nspawn(OtherRoot):
+class Nspawn(OtherRoot[NspawnOptions]):
     """Commands run as root of a container."""
 
     no_container = "a container of systemd-nspawn, which has no engine and no image"
 
-    def obstacles(
-        self, options: NspawnOptions, models: Sequence[str] = ()
-    ) -> Sequence[Obstacle]:
+    def obstacles(self, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """The missing program or right, root file system, devices or sources of binds."""
         found = []
         if shutil.which(PROGRAM) is None:
@@ -54,23 +51,26 @@ class Nspawn(OtherRoot):
             found.append(Obstacle(f"{PROGRAM} is for root", remedy))
         found += [
             Obstacle(f"no device {device}", "correct devices: or load its driver")
-            for device in options.devices
+            for device in self.options.devices
             if not Path(device).exists()
         ]
-        return [*found, *self.root_obstacles(options, models)]
+        return [*found, *self.root_obstacles(models)]
 
-    def launch(self, launch: Launch, options: NspawnOptions) -> HostProcess:
+    def launch(self, launch: Launch) -> HostProcess:
         """Start the command in a container of its own."""
-        argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
-        root = Path(options.rootfs).resolve()
-        binds = (*options.binds, Place(str(launch.workdir.resolve()), INSIDE_WORKDIR))
+        argv, variables = self.resolved(launch, INSIDE_WORKDIR, "python3")
+        root = Path(self.options.rootfs).resolve()
+        binds = (
+            *self.options.binds,
+            Place(str(launch.workdir.resolve()), INSIDE_WORKDIR),
+        )
         points = [*(Place(name, name) for name in SYSTEM), *binds]
         container = [
             *_ALONE,
             f"--directory={root}",
             f"--machine={_machine(launch.run)}",
             f"--chdir={INSIDE_WORKDIR}",
-            *_flags(options, binds),
+            *_flags(self.options, binds),
             *(
                 f"--setenv={name}={value}"
                 for name, value in (CLEAN | variables).items()

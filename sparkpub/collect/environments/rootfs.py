@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from sparkpub.collect import state
 from sparkpub.collect.environments.base import (
@@ -33,14 +34,15 @@ MOST_LINKS = 40
 _NOTES = "mountpoints.json"
 
 
-class OtherRoot(Environment):
+Rooted = TypeVar("Rooted", bound=RootOptions)
+
+
+class OtherRoot(Environment[Rooted]):
     """Commands run under another root, with a clean environment."""
 
-    def root_obstacles(
-        self, options: RootOptions, models: Sequence[str]
-    ) -> list[Obstacle]:
+    def root_obstacles(self, models: Sequence[str]) -> list[Obstacle]:
         """A root file system, models or sources of binds that are not there."""
-        root = Path(options.rootfs)
+        root = Path(self.options.rootfs)
         if not root.is_dir():
             remedy = "correct rootfs: or unpack the image there"
             return [Obstacle(f"no root file system {root}", remedy)]
@@ -50,25 +52,24 @@ class OtherRoot(Environment):
                 "bind its folder: binds: [/host:/inside:ro]",
             )
             for path in models
-            if self.visible(path, options) == path
-            and not Path(below(root, path)).exists()
+            if self.visible(path) == path and not Path(below(root, path)).exists()
         ]
-        return [*missing_sources(options.binds, models), *inside]
+        return [*missing_sources(self.options.binds, models), *inside]
 
-    def inherited(self, options: RootOptions) -> Mapping[str, str]:  # noqa: ARG002
+    def inherited(self) -> Mapping[str, str]:
         """A minimal environment; nothing of the operator's."""
         return CLEAN
 
-    def visible(self, path: str, options: RootOptions) -> str:
+    def visible(self, path: str) -> str:
         """Through the longest bind that covers the path, else below the root file system, else unchanged."""
-        inside = through_binds(path, options.binds)
-        if inside == path and PurePosixPath(path).is_relative_to(options.rootfs):
-            return str(
-                PurePosixPath("/") / PurePosixPath(path).relative_to(options.rootfs)
-            )
+        inside = through_binds(path, self.options.binds)
+        root, place = self.options.rootfs, PurePosixPath(path)
+        if inside == path and place.is_relative_to(root):
+            return str(PurePosixPath("/") / place.relative_to(root))
         return inside
 
-    def reap(self) -> Sequence[str]:
+    @staticmethod
+    def reap() -> Sequence[str]:
         """End processes of dead collectors, with which their mounts go, and remove created mount points."""
         return [
             *reap(),

@@ -9,13 +9,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from typing import Any, Literal
 
 from pydantic import Field
 
 from sparkpub.record import catalogue, documents, weights
-from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared, Observed
 from sparkpub.tools import cells, reading
 from sparkpub.tools.asked import as_key
@@ -80,11 +78,9 @@ class NotesLayout(Declared):
 @functools.cache
 def known() -> tuple[NotesLayout, ...]:
     """The layouts that come with the package, the most particular first."""
-    folder = resources.files("sparkpub.collect.imports") / "layouts"
-    found = []
-    for file in sorted(folder.iterdir(), key=lambda item: item.name):
-        document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
-        found.append(NotesLayout.model_validate(document))
+    found = map(
+        NotesLayout.model_validate, documents.shipped("collect/imports/layouts")
+    )
     return tuple(sorted(found, key=lambda layout: -len(layout.when)))
 
 

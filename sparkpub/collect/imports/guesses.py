@@ -8,13 +8,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import islice
 from statistics import fmean
 from typing import Any
 
 from sparkpub.record import documents
-from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import METRICS
 from sparkpub.tools import forms, reading
 from sparkpub.tools.asked import amount
@@ -35,8 +33,7 @@ _Cells = dict[str, list[Any]]
 
 @cache
 def _guesses() -> Mapping[str, Any]:
-    file = resources.files("sparkpub.collect.imports") / "guesses.yaml"
-    found, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
+    (found,) = documents.shipped("collect/imports", "guesses.yaml")
     return found  # type: ignore[no-any-return] # a file of ours
 
 

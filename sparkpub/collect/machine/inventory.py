@@ -8,16 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sparkpub.collect.machine import cgroup, controls, nvml, proc
-from sparkpub.collect.machine.nvml import Gpus
+from sparkpub.collect.machine.nvml import Gpus, in_thousands
 from sparkpub.collect.machine.processes import boot_id
 from sparkpub.record import catalogue
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Gate, Gpu, Machine
-
-Converted = TypeVar("Converted")
 
 NAME_VARIABLE = "SPARKPUB_MACHINE"
 """A name that tells machines apart which have the same `/etc/machine-id`, as clones of one disk and containers do. It
@@ -27,8 +25,10 @@ goes into the machine's id and nowhere else."""
 def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     """Everything the machine says about itself, null where it says nothing; `controlled` is what was set on it."""
     cards = _cards(gpus)
-    driver = None if gpus is None else gpus.nvml
-    cuda = None if driver is None else _asked(driver, "nvmlSystemGetCudaDriverVersion")
+    driver = cuda = None
+    if gpus is not None:
+        driver = gpus.ask("nvmlSystemGetDriverVersion")
+        cuda = gpus.ask("nvmlSystemGetCudaDriverVersion", convert=_cuda)
     return Machine(
         id=_hidden(
             _first_line("/etc/machine-id"),
@@ -45,10 +45,8 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
         memory_total_gib=round(proc.meminfo()["MemTotal"], 3),
         unified_memory=None if gpus is None else gpus.memory_free_percent() is None,
         gpus=cards,
-        driver=None if driver is None else _asked(driver, "nvmlSystemGetDriverVersion"),
-        cuda_driver=_of(
-            cuda, lambda version: f"{version // 1000}.{version % 1000 // 10}"
-        ),
+        driver=driver,
+        cuda_driver=cuda,
         firmware=_first_line("/sys/class/dmi/id/bios_version"),
         cgroup=cgroup.version(),
         power_mode=controls.power_mode(),
@@ -82,57 +80,46 @@ def _slowdown(gpus: Gpus | None) -> float | None:
     """The temperature from which the driver slows the first of the GPUs down that it says it of, in °C."""
     if gpus is None:
         return None
-    nvml, question = gpus.nvml, "nvmlDeviceGetTemperatureThreshold"
-    for handle in gpus.handles:
-        limit = nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
-        celsius = _asked(nvml, question, handle, limit)
-        if celsius:
-            return float(celsius)
-    return None
+    limit = gpus.nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
+    question = "nvmlDeviceGetTemperatureThreshold"
+    said = (gpus.ask(question, handle, limit) for handle in gpus.handles)
+    return next((float(celsius) for celsius in said if celsius), None)
+
+
+def _cuda(version: int) -> str:
+    """`12.8` of 12080."""
+    return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
     if gpus is None:
         return ()
-    nvml = gpus.nvml
-    cards = []
-    for index, handle in zip(gpus.indices, gpus.handles, strict=True):
-        capability = _asked(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
-        memory = _asked(nvml, "nvmlDeviceGetMemoryInfo", handle)
-        power = _asked(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)
-        usual = _asked(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)
-        clock = _asked(nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM)
-        mig = _asked(nvml, "nvmlDeviceGetMigMode", handle)
-        ecc = _asked(nvml, "nvmlDeviceGetEccMode", handle)
-        cards.append(
-            Gpu(
-                name=_asked(nvml, "nvmlDeviceGetName", handle) or "unknown",
-                index=index,
-                id=_hidden(_asked(nvml, "nvmlDeviceGetUUID", handle)),
-                memory_total_gib=_of(memory, lambda info: round(info.total / GIB, 3)),
-                compute_capability=_of(capability, lambda pair: "{}.{}".format(*pair)),
-                vbios=_asked(nvml, "nvmlDeviceGetVbiosVersion", handle),
-                power_limit_watt=_of(power, lambda milliwatt: milliwatt / 1000),
-                power_default_watt=_of(usual, lambda milliwatt: milliwatt / 1000),
-                clock_max_sm_mhz=_of(clock, float),
-                mig=_of(mig, lambda modes: bool(modes[0])),
-                ecc=_of(ecc, lambda modes: bool(modes[0])),
-            )
-        )
-    return tuple(cards)
+    return tuple(
+        _card(gpus, *each) for each in zip(gpus.indices, gpus.handles, strict=True)
+    )
 
 
-def _of(answer: Any, convert: Callable[[Any], Converted]) -> Converted | None:
-    """The driver's answer in our unit; None where it has none."""
-    return None if answer is None else convert(answer)
+def _card(gpus: Gpus, index: int, handle: Any) -> Gpu:
+    def ask(
+        question: str, *more: Any, by: Callable[[Any], Any] = lambda said: said
+    ) -> Any:
+        return gpus.ask(f"nvmlDeviceGet{question}", handle, *more, convert=by)
 
-
-def _asked(nvml: Any, question: str, *arguments: Any) -> Any:
-    """The driver's answer, or None where it has none."""
-    try:
-        return getattr(nvml, question)(*arguments)
-    except nvml.NVMLError:
-        return None
+    return Gpu(
+        name=ask("Name") or "unknown",
+        index=index,
+        id=ask("UUID", by=_hidden),
+        memory_total_gib=ask("MemoryInfo", by=lambda info: round(info.total / GIB, 3)),
+        compute_capability=ask(
+            "CudaComputeCapability", by=lambda pair: "{}.{}".format(*pair)
+        ),
+        vbios=ask("VbiosVersion"),
+        power_limit_watt=ask("EnforcedPowerLimit", by=in_thousands),
+        power_default_watt=ask("PowerManagementDefaultLimit", by=in_thousands),
+        clock_max_sm_mhz=ask("MaxClockInfo", gpus.nvml.NVML_CLOCK_SM, by=float),
+        mig=ask("MigMode", by=lambda modes: bool(modes[0])),
+        ecc=ask("EccMode", by=lambda modes: bool(modes[0])),
+    )
 
 
 def _hidden(*parts: str | None) -> str | None:

@@ -5,9 +5,8 @@ On unified memory (DGX Spark) `nvmlDeviceGetMemoryInfo` is not supported: that i
 
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import GIB
@@ -28,6 +27,38 @@ def listed() -> int:
         nvml.nvmlShutdown()
         return count
     return 0
+
+
+def in_thousands(value: float) -> float:
+    """Watt of milliwatt, joule of millijoule."""
+    return value / 1000
+
+
+_SENSORS: Mapping[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "gpu_utilization_percent": (
+        "nvmlDeviceGetUtilizationRates",
+        "",
+        lambda rates: rates.gpu,
+    ),
+    "gpu_memory_utilization_percent": (
+        "nvmlDeviceGetUtilizationRates",
+        "",
+        lambda rates: rates.memory,
+    ),
+    "gpu_memory_used_gib": (
+        "nvmlDeviceGetMemoryInfo",
+        "",
+        lambda info: info.used / GIB,
+    ),
+    "gpu_temp_celsius": ("nvmlDeviceGetTemperature", "NVML_TEMPERATURE_GPU", float),
+    "gpu_power_watt": ("nvmlDeviceGetPowerUsage", "", in_thousands),
+    "gpu_energy_joule": ("nvmlDeviceGetTotalEnergyConsumption", "", in_thousands),
+    "gpu_clock_sm_mhz": ("nvmlDeviceGetClockInfo", "NVML_CLOCK_SM", float),
+    "gpu_clock_mem_mhz": ("nvmlDeviceGetClockInfo", "NVML_CLOCK_MEM", float),
+    "gpu_performance_state": ("nvmlDeviceGetPerformanceState", "", "P{}".format),
+    "gpu_throttle_reasons": ("nvmlDeviceGetCurrentClocksThrottleReasons", "", hex),
+}
+"""Telemetry column to the driver's function, the kind of sensor that it is asked for, and how its answer is kept."""
 
 
 class Gpus:
@@ -71,59 +102,47 @@ class Gpus:
         """One telemetry sample of all of these GPUs together, see `over_gpus`."""
         return over_gpus([self._of_one(handle) for handle in self.handles])
 
-    def _of_one(self, handle: Any) -> dict[str, float | str | None]:
-        nvml, asked = self.nvml, partial(self._asked, handle)
-        usage = asked("gpu_utilization_percent", "nvmlDeviceGetUtilizationRates")
-        memory = asked("gpu_memory_used_gib", "nvmlDeviceGetMemoryInfo")
-        sensor = nvml.NVML_TEMPERATURE_GPU
-        power = asked("gpu_power_watt", "nvmlDeviceGetPowerUsage")
-        energy = asked("gpu_energy_joule", "nvmlDeviceGetTotalEnergyConsumption")
-        state = asked("gpu_performance_state", "nvmlDeviceGetPerformanceState")
-        reasons = asked(
-            "gpu_throttle_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
-        )
-        clock = "nvmlDeviceGetClockInfo"
-        return {
-            "gpu_utilization_percent": usage and usage.gpu,
-            "gpu_memory_utilization_percent": usage and usage.memory,
-            "gpu_memory_used_gib": memory and memory.used / GIB,
-            "gpu_temp_celsius": _float(
-                asked("gpu_temp_celsius", "nvmlDeviceGetTemperature", sensor)
-            ),
-            "gpu_power_watt": None if power is None else power / 1000,
-            "gpu_energy_joule": None if energy is None else energy / 1000,
-            "gpu_clock_sm_mhz": _float(
-                asked("gpu_clock_sm_mhz", clock, nvml.NVML_CLOCK_SM)
-            ),
-            "gpu_clock_mem_mhz": _float(
-                asked("gpu_clock_mem_mhz", clock, nvml.NVML_CLOCK_MEM)
-            ),
-            "gpu_performance_state": None if state is None else f"P{state}",
-            "gpu_throttle_reasons": None if reasons is None else f"0x{reasons:x}",
-        }
+    def _of_one(self, handle: Any) -> dict[str, Any]:
+        found = {}
+        for column, (question, kind, convert) in _SENSORS.items():
+            kinds = [getattr(self.nvml, kind)] if kind else []
+            found[column] = self.ask(
+                question, handle, *kinds, column=column, convert=convert
+            )
+        return found
 
-    def _asked(self, handle: Any, column: str, question: str, *more: Any) -> Any:
-        """The driver's answer for a GPU; None, with the reason kept for a column, where it has none."""
+    def ask(
+        self,
+        question: str,
+        *more: Any,
+        column: str = "",
+        convert: Callable[[Any], Any] = lambda said: said,
+    ) -> Any:
+        """The driver's answer in our unit; None where it has none, with the reason kept for a `column`."""
         try:
-            return getattr(self.nvml, question)(handle, *more)
+            return convert(getattr(self.nvml, question)(*more))
         except self.nvml.NVMLError as error:
-            self.reasons[column] = f"{error} (NVML)"
+            if column:
+                self.reasons[column] = f"{error} (NVML)"
             return None
+
+    def _of_each(self, question: str, column: str) -> list[Any] | None:
+        """The driver's answers for the GPUs; None where one of them has none."""
+        read = [self.ask(question, handle, column=column) for handle in self.handles]
+        return None if None in read else read
 
     def memory_free_percent(self) -> float | None:
         """The least share of free memory of any GPU, in percent; None on unified memory."""
-        column, question = "gpu_memory_used_gib", "nvmlDeviceGetMemoryInfo"
-        read = [self._asked(handle, column, question) for handle in self.handles]
-        if None in read:
+        read = self._of_each("nvmlDeviceGetMemoryInfo", "gpu_memory_used_gib")
+        if read is None:
             return None
-        shares: list[float] = [100.0 * item.free / item.total for item in read]
-        return min(shares)
+        return float(min(100.0 * item.free / item.total for item in read))
 
     def processes(self) -> list[int] | None:
         """Ids of processes that compute on these GPUs; None where the driver does not tell."""
-        column, question = "gpu_processes", "nvmlDeviceGetComputeRunningProcesses"
-        read = [self._asked(handle, column, question) for handle in self.handles]
-        if None in read:
+        question = "nvmlDeviceGetComputeRunningProcesses"
+        read = self._of_each(question, "gpu_processes")
+        if read is None:
             return None
         return [int(process.pid) for listed in read for process in listed]
 
@@ -147,10 +166,6 @@ class Gpus:
         """Let go of the driver."""
         with suppress(self.nvml.NVMLError):
             self.nvml.nvmlShutdown()
-
-
-def _float(value: Any) -> float | None:
-    return None if value is None else float(value)
 
 
 class NoGpuError(Exception):

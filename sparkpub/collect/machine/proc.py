@@ -8,11 +8,14 @@ from sparkpub.record.metrics import GIB
 
 PROC = Path("/proc")
 _KIB = 1024 / GIB
-_CGROUP_PARTS = {
-    # version 2, version 1 (with what lies below)
+_OF_A_GROUP = {
+    # Files of version 2 and 1, or lines of memory.stat; those of version 1 with what lies below.
+    "cgroup_current_gib": ("memory.current", "memory.usage_in_bytes"),
+    "cgroup_peak_gib": ("memory.peak", "memory.max_usage_in_bytes"),
     "cgroup_anon_gib": ("anon", "total_rss"),
     "cgroup_file_gib": ("file", "total_cache"),
     "cgroup_shmem_gib": ("shmem", "total_shmem"),
+    "cgroup_kernel_gib": ("kernel", "memory.kmem.usage_in_bytes"),
 }
 
 
@@ -52,35 +55,17 @@ def pressure_columns() -> dict[str, float]:
 
 def cgroup_columns(folder: Path) -> dict[str, float]:
     """A control group's memory as telemetry columns, in GiB, from either version's files."""
+    stat: dict[str, int] = {}
+    with suppress(OSError):
+        lines = (folder / "memory.stat").read_text().splitlines()
+        parts = (line.partition(" ") for line in lines)
+        stat = {name: int(value) for name, _, value in parts}
     columns = {}
-    for column, names in {
-        "cgroup_current_gib": ("memory.current", "memory.usage_in_bytes"),
-        "cgroup_peak_gib": ("memory.peak", "memory.max_usage_in_bytes"),
-    }.items():
-        value = next(
-            (
-                number
-                for name in names
-                if (number := _number(folder / name)) is not None
-            ),
-            None,
-        )
+    for column, names in _OF_A_GROUP.items():
+        said = (stat.get(name, _number(folder / name)) for name in names)
+        value = next((number for number in said if number is not None), None)
         if value is not None:
             columns[column] = value / GIB
-    try:
-        lines = (folder / "memory.stat").read_text().splitlines()
-    except OSError:
-        return columns
-    stat = {
-        name: int(value) for name, _, value in (line.partition(" ") for line in lines)
-    }
-    for column, names in _CGROUP_PARTS.items():
-        found = next((stat[name] for name in names if name in stat), None)
-        if found is not None:
-            columns[column] = found / GIB
-    kernel = stat.get("kernel", _number(folder / "memory.kmem.usage_in_bytes"))
-    if kernel is not None:
-        columns["cgroup_kernel_gib"] = kernel / GIB
     return columns
 
 

@@ -95,8 +95,7 @@ class LeftBehind:
 
     def observed(self, said: ReportReading) -> Observed:
         """Who answered, and what a report counts."""
-        known = {name: fact for name, fact in said.facts.items() if fact is not None}
-        return reading.observed(known | self.identity)
+        return reading.observed(reading.said(said.facts) | self.identity)
 
     def answer(
         self,

@@ -222,7 +222,7 @@ def _settings(
     if report and found["output_tokens_by"] is None:
         found["output_tokens_by"] = "token ids of the server"
     found["tokenizer"] = shape.fallback_tokenizer(log) or _tokenizer(server)
-    return {name: said for name, said in found.items() if said is not None}
+    return reading.said(found)
 
 
 def _tokenizer(server: Mapping[str, Any]) -> str | None:

@@ -6,12 +6,10 @@ The drivers ask for the pages (`payload/pages.py`); `tools/engines/pages.yaml` s
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record import documents
-from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared, MetricValue
 from sparkpub.tools import reading
 from sparkpub.tools.engine import with_weights
@@ -51,8 +49,7 @@ class PagePlaces(Declared):
 
 @cache
 def _pages() -> PagePlaces:
-    file = resources.files("sparkpub.tools") / "engines/pages.yaml"
-    document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
+    (document,) = documents.shipped("tools/engines", "pages.yaml")
     return PagePlaces.model_validate(document)
 
 

@@ -146,7 +146,7 @@ def parse(
     in_requests = ReportReading(mapping, shape.of_requests(requests))
     metrics = in_log.metrics | in_report.metrics | in_requests.metrics
     observed = reading.observed(
-        engine.merged(_known(in_report.facts), _known(in_log.facts))
+        engine.merged(reading.said(in_report.facts), reading.said(in_log.facts))
     )
     complete = reading.known(metrics, "output_throughput_tok_s")
     problems = []
@@ -158,10 +158,6 @@ def parse(
     if wanted is not None and observed.requests not in (None, wanted):
         problems.append(f"{observed.requests} of {wanted} requests returned")
     return Answer(metrics, observed, complete=complete, problems=tuple(problems))
-
-
-def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _why_incomplete(log: str) -> str:

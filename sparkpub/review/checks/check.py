@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from sparkpub.record.store import Stored
@@ -37,19 +36,6 @@ class Asked(NamedTuple):
     """What it is about, where that is one metric."""
     takes_out: bool = False
     """Whether a run with a problem did not happen, so that nothing else is asked of it."""
-
-
-def each(
-    problems: Problems,
-    among: Callable[[View], Iterable[Stored]] = attrgetter("happened"),
-) -> Cases:
-    """The runs in which something is wrong, of those that happened or of others, with up to three things each."""
-
-    def cases(view: View) -> list[Case]:
-        found = ((run, list(problems(view, run))) for run in among(view))
-        return [(run, "; ".join(filter(None, told[:3]))) for run, told in found if told]
-
-    return cases
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from sparkpub.plan.workloads.payload import pages
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import telemetry
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import ASK, Asked, Check, Problems, each
+from sparkpub.review.checks.check import ASK, Asked, Check, Problems
 from sparkpub.review.checks.finding import Threshold
-from sparkpub.review.checks.rules import Breaks, Rule
+from sparkpub.review.checks.rules import Rule, Wrong
 from sparkpub.review.checks.sensors import (
     HELD_CLOCK_SHARE,
     POWER_CAP,
@@ -177,13 +177,13 @@ CHECKS = (
         asked=(
             Asked(
                 "started hot",
-                Breaks(
+                Wrong(
+                    _noted(gates="temp"),
                     Rule(
                         f"gpu_temp_start_celsius <= {START_TEMPERATURE_CELSIUS}",
                         "the GPU had {left:.0f} °C, and {right:g} °C is the limit",
                         where="has_gate == 0",
                     ),
-                    also=_noted(gates="temp"),
                 ),
             ),
         ),
@@ -197,7 +197,7 @@ CHECKS = (
         asked=(
             Asked(
                 "ran under a lower power limit than the GPU is built for",
-                Breaks(
+                Wrong(
                     Rule(
                         "limit_W >= 0.99 * default_W",
                         "{left:g} W of {default_W:g} W",
@@ -208,7 +208,8 @@ CHECKS = (
             ),
             Asked(
                 "ran with a GPU slowed by heat or hardware",
-                Breaks(
+                Wrong(
+                    _noted("throttle"),
                     Rule(
                         f"100 * slowed <= 100 * {THROTTLED_SHARE}",
                         "{left:.0f} % of the samples under load",
@@ -218,7 +219,6 @@ CHECKS = (
                         "{hot_clock:.0f} of {highest:.0f} MHz at {hottest:.0f} °C, and {slowdown:.0f} °C is where it "
                         "slows down",
                     ),
-                    also=_noted("throttle"),
                 ),
             ),
         ),
@@ -232,14 +232,14 @@ CHECKS = (
         asked=(
             Asked(
                 "ran with a slow clock",
-                Breaks(
+                Wrong(
+                    _noted("slow-clock"),
                     Rule(
                         f"clock >= where(held == 0, {HELD_CLOCK_SHARE}, {SLOW_CLOCK_SHARE}) * highest",
                         "{left:.0f} MHz under load, of {highest:.0f} MHz",
                         # Heat is told as such.
                         where=f"known(hot, 0) <= {THROTTLED_SHARE}",
                     ),
-                    also=_noted("slow-clock"),
                 ),
             ),
         ),
@@ -253,7 +253,8 @@ CHECKS = (
         asked=(
             Asked(
                 "shared the machine",
-                Breaks(
+                Wrong(
+                    _noted("foreign-process", gates="exclusive|cpu|memory"),
                     Rule(
                         "others <= 0",
                         "up to {left:g} processes of others were on the GPU",
@@ -271,7 +272,6 @@ CHECKS = (
                         "the GPU was {left:.0f} % busy before it",
                         where="begins_alone",
                     ),
-                    also=_noted("foreign-process", gates="exclusive|cpu|memory"),
                 ),
             ),
         ),
@@ -282,7 +282,7 @@ CHECKS = (
         "leak",
         "Any memory leaks?",
         kind="evidence",
-        asked=(Asked("leaked memory", each(_leaks)),),
+        asked=(Asked("leaked memory", Wrong(_leaks)),),
         remedy="End the processes that kept the memory before the next run.",
     ),
     Check(
@@ -292,12 +292,12 @@ CHECKS = (
         asked=(
             Asked(
                 "ran while the kernel or the driver reported problems",
-                Breaks(
+                Wrong(
+                    _noted("xid", "oom", "kernel", "memory-floor"),
                     Rule(
                         "killed <= 0",
                         "the engine reports that it was killed for lack of memory",
                     ),
-                    also=_noted("xid", "oom", "kernel", "memory-floor"),
                 ),
             ),
         ),
@@ -311,7 +311,7 @@ CHECKS = (
         asked=(
             Asked(
                 "had gaps in the telemetry, so peaks may be missing",
-                Breaks(
+                Wrong(
                     Rule(
                         f"gap <= fmax({TELEMETRY_GAP_INTERVALS} * interval, {GAP_SECONDS})",
                         "{left:.1f} s from second {gap_at:.0f} on, with one sample every {interval:g} s",
@@ -329,7 +329,7 @@ CHECKS = (
         asked=(
             Asked(
                 "had telemetry that cannot belong to the run",
-                Breaks(
+                Wrong(
                     Rule(
                         "samples_within >= 1",
                         "no sample lies within the measured phase",
@@ -350,7 +350,7 @@ CHECKS = (
         asked=(
             Asked(
                 "measured a model whose answer makes no sense, so the weights or the engine are broken",
-                each(_nonsense),
+                Wrong(_nonsense),
                 "error",
             ),
         ),
@@ -364,7 +364,7 @@ CHECKS = (
         asked=(
             Asked(
                 "ran on an engine that warned of slower work, or of less",
-                each(_trouble),
+                Wrong(_trouble),
             ),
         ),
         remedy="Read the warning in the log. Fewer requests, more KV cache, a longer context, all layers on the GPU or "

@@ -20,9 +20,10 @@ from sparkpub.record.store import (
     everything,
 )
 from sparkpub.record.text import counted
-from sparkpub.review.checks.check import ASK, Asked, Cases, Check, Problems, each
+from sparkpub.review.checks.check import ASK, Asked, Cases, Check, Problems
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
+from sparkpub.review.checks.rules import Wrong
 from sparkpub.review.checks.view import Case, View, is_planned, listed
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.physics import THROUGHPUT
@@ -310,7 +311,7 @@ CHECKS = (
         asked=(
             Asked(
                 "left evidence that is gone or changed",
-                each(_changed_files, lambda view: view.runs),
+                Wrong(_changed_files, among=lambda view: view.runs),
                 "error",
                 takes_out=True,
             ),
@@ -340,7 +341,7 @@ CHECKS = (
         asked=(
             Asked(
                 "ended without a result",
-                each(_no_result, _good),
+                Wrong(_no_result, among=_good),
                 "error",
                 takes_out=True,
             ),
@@ -355,13 +356,13 @@ CHECKS = (
         asked=(
             Asked(
                 "came without a log: nothing shows that the figures are right",
-                each(_without_log(handed_over=False), _good),
+                Wrong(_without_log(handed_over=False), among=_good),
                 "error",
                 takes_out=True,
             ),
             Asked(
                 "came without a log: the figures are as published, and nothing shows the model",
-                each(_without_log(handed_over=True), _good),
+                Wrong(_without_log(handed_over=True), among=_good),
             ),
         ),
         remedy="Keep the log of the tool and of the server beside the results, and import them together.",
@@ -373,11 +374,11 @@ CHECKS = (
         asked=(
             Asked(
                 DIFFERED,
-                each(_first(_figures_otherwise), _good),
+                Wrong(_first(_figures_otherwise), among=_good),
                 "error",
                 takes_out=True,
             ),
-            Asked(DIFFERED, each(_first(_facts_otherwise)), "error"),
+            Asked(DIFFERED, Wrong(_first(_facts_otherwise)), "error"),
         ),
         remedy="Restore record and evidence from git, or import the results again.",
     ),
@@ -387,12 +388,12 @@ CHECKS = (
         asked=(
             Asked(
                 "showed another model than was asked for",
-                each(_contradicted),
+                Wrong(_contradicted),
                 "error",
             ),
             Asked(
                 "showed nothing of which model ran: the name is what was asked for, not what was seen",
-                each(_silent),
+                Wrong(_silent),
             ),
         ),
         remedy="Keep the server's log, which names the model that it loaded, and correct a name that is wrong.",

@@ -12,9 +12,9 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 from sparkpub.review import committed
-from sparkpub.review.checks.check import ASK, Asked, Check, each
+from sparkpub.review.checks.check import ASK, Asked, Check
 from sparkpub.review.checks.finding import Finding, Threshold
-from sparkpub.review.checks.rules import WALL, Breaks
+from sparkpub.review.checks.rules import WALL, Wrong
 from sparkpub.review.checks.view import (
     Case,
     View,
@@ -285,7 +285,7 @@ CHECKS = (
         ("error",),
         touched_records,
         asked=(
-            Asked("had impossible times", Breaks(WALL), "error"),
+            Asked("had impossible times", Wrong(WALL), "error"),
             Asked(
                 "began in a time zone that is unknown, and the others in UTC, so their order is unknown",
                 _in_no_zone,
@@ -298,16 +298,16 @@ CHECKS = (
         "not-as-requested",
         "Did the runs follow the matrix?",
         asked=(
-            Asked("differed from the matrix", each(_declared_otherwise), "error"),
-            Asked("did other work than asked for", each(_done_otherwise), "error"),
+            Asked("differed from the matrix", Wrong(_declared_otherwise), "error"),
+            Asked("did other work than asked for", Wrong(_done_otherwise), "error"),
             Asked(
                 "got prompts that another model's tokenizer cut, so they are longer or shorter than their loads say",
-                each(_of_another_tokenizer),
+                Wrong(_of_another_tokenizer),
                 "info",
             ),
             Asked(
                 "left the GPU idle",
-                each(_on_the_processor),
+                Wrong(_on_the_processor),
                 remedy="Have llama.cpp put the layers on the GPU (-ngl 99), or say that the processor was measured.",
             ),
         ),

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from itertools import combinations
+from operator import attrgetter
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -549,29 +550,29 @@ def breach(rule: Rule, records: Iterable[Record]) -> str | None:
     return next((words for _, words in found), None)
 
 
-class Breaks:
-    """The runs that break rules of their figures, with up to three things that are wrong with each; with what is wrong
-    `also`, first."""
+class Wrong:
+    """The runs, of those that happened or of others, that break rules of their figures or in which something else is
+    wrong, with up to three things each, in the order in which they are asked."""
 
     def __init__(
-        self, *rules: Rule, also: Problems = lambda _view, _stored: ()
+        self,
+        *asked: Rule | Problems,
+        among: Callable[[View], Iterable[Stored]] = attrgetter("happened"),
     ) -> None:
-        self.rules = rules
-        self.also = also
+        self.asked, self.among = asked, among
 
     def __call__(self, view: View) -> list[Case]:
-        wrong: dict[str, list[str]] = {}
-        for run in view.happened:
-            wrong[run.run_id] = list(self.also(view, run))
-        figures = columns(view)
-        for rule in self.rules:
-            for place, words in broken(rule, figures):
-                wrong[view.happened[place].run_id].append(words)
-        return [
-            (run, "; ".join(wrong[run.run_id][:3]))
-            for run in view.happened
-            if wrong[run.run_id]
-        ]
+        runs = list(self.among(view))
+        told: dict[str, list[str]] = {run.run_id: [] for run in runs}
+        for one in self.asked:
+            if isinstance(one, Rule):
+                for place, words in broken(one, columns(view)):
+                    told[view.happened[place].run_id].append(words)
+            else:
+                for run in runs:
+                    told[run.run_id] += one(view, run)
+        wrong = ((run, told[run.run_id][:3]) for run in runs)
+        return [(run, "; ".join(filter(None, words))) for run, words in wrong if words]
 
 
 def _by_its_reader(view: View, stored: Stored) -> Iterator[str]:
@@ -585,7 +586,7 @@ def _of_arithmetic(metric: str) -> Asked:
     """Whether the machine has the arithmetic that a figure needs."""
     return Asked(
         "had nearly all arithmetic that the machine has with numbers as wide as its weights, or more",
-        Breaks(
+        Wrong(
             Rule(
                 f"{metric}_operations <= suspicious * peak",
                 "{left:,.0f} TFLOP/s, and the machine has {peak:,.0f} TFLOP/s",
@@ -599,7 +600,7 @@ def _of_arithmetic(metric: str) -> Asked:
 ROOFLINE = (
     Asked(
         "had more memory traffic than the machine has: a different model must have run",
-        Breaks(
+        Wrong(
             Rule(
                 "traffic_at_least <= bandwidth",
                 "{left:,.0f} GB/s, and the machine has {right:,.0f} GB/s",
@@ -609,7 +610,7 @@ ROOFLINE = (
     ),
     Asked(
         "had first tokens that came before the weights can have been read once",
-        Breaks(
+        Wrong(
             Rule(
                 "ttft_p50_ms >= 1e3 * weights_once_gb / bandwidth",
                 "{left:.3g} ms, and {weights_once_gb:.3g} GB take {right:.3g} ms",
@@ -619,7 +620,7 @@ ROOFLINE = (
     ),
     Asked(
         "had nearly all memory traffic that the machine has, or more: engines rarely come that close",
-        Breaks(
+        Wrong(
             Rule(
                 "traffic_expected <= traffic_suspicious * bandwidth",
                 "{left:,.0f} GB/s, and the machine has {bandwidth:,.0f} GB/s",
@@ -640,7 +641,7 @@ CHECKS = (
         asked=tuple(
             Asked(
                 f"had a value of {metric.label} that cannot be",
-                Breaks(*rules),
+                Wrong(*rules),
                 "error",
                 metric=metric.name,
             )
@@ -655,7 +656,7 @@ CHECKS = (
         "Do the memory figures add up?",
         asked=(
             Asked(
-                "had memory figures that do not add up", Breaks(*BOOKKEEPING), "error"
+                "had memory figures that do not add up", Wrong(*BOOKKEEPING), "error"
             ),
         ),
         remedy="Check whether the source of the figures means GB or GiB.",
@@ -666,19 +667,19 @@ CHECKS = (
         asked=(
             Asked(
                 "had figures that contradict each other",
-                Breaks(*REPORT_RULES, also=_by_its_reader),
+                Wrong(_by_its_reader, *REPORT_RULES),
                 "error",
             ),
             Asked(
                 "had a lighter load than the label says",
-                Breaks(*LIGHTER),
+                Wrong(*LIGHTER),
                 remedy="Look for a client that cannot keep up, another concurrency or rate, or a warm-up in the "
                 "duration.",
             ),
             # Of a client that encodes each chunk by itself, each has a token more: inference-perf halved its ITL so.
             Asked(
                 "had an ITL that is too short for the tokens: some were not counted, or chunks were counted twice",
-                Breaks(
+                Wrong(
                     Rule(
                         "itl_mean_ms >= after_first_ms / (output_tokens + 1)",
                         share=f"{REPORT}",
@@ -689,7 +690,7 @@ CHECKS = (
             ),
             Asked(
                 "had a prompt throughput over a part of the time to the first token",
-                Breaks(
+                Wrong(
                     Rule(
                         f"ttft_mean_ms <= {PROMPT_TIMES} * prompts_ms",
                         "{left:.4g} ms pass until the first token, and the prompts take {prompts_ms:.4g} ms at their "
@@ -702,7 +703,7 @@ CHECKS = (
             ),
             Asked(
                 "had several tokens per chunk, so ITL is the time between chunks (read TPOT instead)",
-                Breaks(
+                Wrong(
                     Rule(
                         f"itl_mean_ms / tpot_mean_ms <= {CHUNK_TOKENS}",
                         "{left:.3g} tokens a chunk",
@@ -713,7 +714,7 @@ CHECKS = (
             ),
             Asked(
                 "had a P99 that is the slowest of 100 requests or fewer",
-                Breaks(*SLOWEST),
+                Wrong(*SLOWEST),
                 "info",
             ),
         ),
@@ -726,7 +727,7 @@ CHECKS = (
         asked=(
             Asked(
                 "had a model that is larger than the memory of the machine",
-                Breaks(
+                Wrong(
                     Rule(
                         "model_gib + known(kv_cache_gib, 0) <= gpu_memory_total_gib",
                         "weights take {model_gib:.1f} GiB, with the KV cache {left:.1f} GiB, and the machine has "
@@ -751,13 +752,13 @@ CHECKS = (
         asked=(
             Asked(
                 LOST,
-                Breaks(
+                Wrong(
                     Rule(f"failed_requests_percent < {FAILED_PERCENT}", "{left:.3g} %")
                 ),
             ),
             Asked(
                 LOST,
-                Breaks(Rule("failed_requests_percent <= 0", "{left:.3g} %")),
+                Wrong(Rule("failed_requests_percent <= 0", "{left:.3g} %")),
                 "info",
             ),
         ),
@@ -771,7 +772,7 @@ CHECKS = (
         asked=(
             Asked(
                 "found prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
-                Breaks(HITS),
+                Wrong(HITS),
             ),
         ),
         remedy="Draw other prompts for each run (another seed), or start the server without the cache.",
@@ -783,7 +784,7 @@ CHECKS = (
         asked=(
             Asked(
                 "gave answers of another length, so it is other work than its load says",
-                Breaks(ANSWERS),
+                Wrong(ANSWERS),
             ),
         ),
         remedy="Have the server ignore the end of the text (`--ignore-eos`, `min_tokens`), and re-run.",
@@ -795,7 +796,7 @@ CHECKS = (
         asked=(
             Asked(
                 "measured in large part the emptying of a queue, not a server at that rate",
-                Breaks(DRAINED),
+                Wrong(DRAINED),
                 "info",
             ),
         ),
@@ -806,7 +807,7 @@ CHECKS = (
         asked=(
             Asked(
                 "measured a cold start: the first batch or requests are far slower",
-                Breaks(
+                Wrong(
                     Rule(
                         f"first_batch_ms <= {COLD_START} * slowest_batch_ms",
                         "{left:.1f} ms, while the others take {usual_batch_ms:.1f} ms",

@@ -9,11 +9,11 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, permutations
-from operator import itemgetter
+from operator import attrgetter, itemgetter, neg
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from sparkpub.plan.requested import load_of
 from sparkpub.record.metrics import TIMED_UNITS, Metric
@@ -21,17 +21,9 @@ from sparkpub.record.record import Record, Spread, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Asked, Check
 from sparkpub.review.checks.finding import Finding, Severity, Threshold
-from sparkpub.review.checks.view import (
-    Case,
-    CellMetric,
-    View,
-    in_words,
-    label,
-    once,
-)
+from sparkpub.review.checks.view import Case, View, in_words, label, once
 from sparkpub.review.grouping import grouped
-from sparkpub.review.physics import THROUGHPUT, Traffic, bandwidth, traffic
-from sparkpub.review.reviewed import Cell
+from sparkpub.review.physics import THROUGHPUT, bandwidth, traffic
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
     POOR_VARIATION_PERCENT,
@@ -44,8 +36,7 @@ from sparkpub.review.statistics.series import (
     grubbs,
 )
 from sparkpub.review.sweeps import LOAD, lines
-from sparkpub.review.tables.column import rows
-from sparkpub.review.tables.comparisons import comparisons
+from sparkpub.review.tables.column import TableRow, rows
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     0.5,
@@ -112,41 +103,31 @@ MANY_RUNS = 20
 
 # -- one measurement under two names -----------------------------------------------------------------------------
 
-
-class Restated(NamedTuple):
-    """Two results of a workload that are one measurement: `y` is `slope` times `x` and `intercept`."""
-
-    workload: str
-    x: str
-    y: str
-    runs: int
-    slope: float
-    intercept: float
+Restated = tuple[str, str, str, pd.DataFrame]
+"""A workload, two of its results that are one measurement, and both of each run."""
 
 
 @once
 def restated(view: View) -> list[Restated]:
     """Every pair of results that are one measurement from run to run of the cells, each once. Two that only grow with
     the model are two."""
-    found = []
+    found: list[Restated] = []
     for workload, of_one in view.results_table.groupby("workload", observed=True):
-        if of_one["run"].nunique() < RESTATED_RUNS:
-            continue
         by_run = of_one.set_index(["model", "environment", "run", "metric"])["value"]
         values = by_run.unstack().reindex(columns=list(view.results))
+        if len(values) < RESTATED_RUNS:
+            continue
         changes = values.groupby(level=["model", "environment"], observed=True).diff()
         explained = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
         for pair in np.argwhere(np.triu(explained >= RESTATED, 1)):
             x, y = values.columns[pair]
-            both = values[[x, y]].dropna()
-            slope, intercept = np.polyfit(both[x], both[y], 1).tolist()
-            found.append(Restated(str(workload), x, y, len(both), slope, intercept))
+            found.append((str(workload), x, y, values[[x, y]].dropna()))
     return found
 
 
 def root_of(view: View, name: str) -> str:
     """The metric that a metric restates; itself where it restates none."""
-    roots = {pair.y: pair.x for pair in restated(view)}
+    roots = {y: x for _, x, y, _ in restated(view)}
     while name in roots:
         name = roots[name]
     return name
@@ -161,16 +142,17 @@ def cause(view: View, name: str) -> str:
 
 def dependent_metrics(view: View) -> Iterator[Finding]:
     """Two headline metrics that are one."""
-    for pair in restated(view):
-        x, y = view.metrics[pair.x], view.metrics[pair.y]
+    for workload, *names, both in restated(view):
+        x, y = (view.metrics[name] for name in names)
+        slope, intercept = np.polyfit(both[x.name], both[y.name], 1).tolist()
         text = (
-            f"{y.label} and {x.label} are one measurement, not two: over {pair.runs} runs of {pair.workload}, "
-            f"{y.label} = {pair.slope:.4f} × {x.label} + {pair.intercept:.3f} {y.unit}. A statement about one only "
+            f"{y.label} and {x.label} are one measurement, not two: over {len(both)} runs of {workload}, "
+            f"{y.label} = {slope:.4f} × {x.label} + {intercept:.3f} {y.unit}. A statement about one only "
             "restates the other."
         ).replace("+ -", "\N{MINUS SIGN} ")
-        cells = [cell for cell in view.counted if cell[2] == pair.workload]
+        cells = [cell for cell in view.counted if cell[2] == workload]
         yield view.finding(
-            "dependent-metrics", "warning", text, cells=cells, x=pair.x, y=pair.y
+            "dependent-metrics", "warning", text, cells=cells, x=x.name, y=y.name
         )
 
 
@@ -194,26 +176,28 @@ def matters(view: View, name: str, mean: float, change: float) -> bool:
 
 
 @once
-def series(view: View) -> Mapping[CellMetric, tuple[float, ...]]:
-    """The figures of the runs that count, of each result that restates no other."""
-    again = {pair.y for pair in restated(view)}
-    return {key: values for key, values in view.figures.items() if key[1] not in again}
+def series(view: View) -> list[TableRow]:
+    """The rows of the cells, of each result that restates no other."""
+    again = {y for _, _, y, _ in restated(view)}
+    found = (row for row in view.cells if row.metric not in again)
+    return sorted(found, key=attrgetter("cell", "metric"))
 
 
 def _tell(
     view: View,
     check: str,
     figure: str,
-    found: Mapping[CellMetric, float],
-    say: Callable[[Any, Metric], str],
+    found: Mapping[TableRow, float],
+    say: Callable[[TableRow, Metric], str],
+    clearest: Callable[[float], float] = abs,
 ) -> Iterator[Finding]:
-    """A figure that was found of metrics of cells: a finding for each thing that they hang on, told by the row of the
-    highest, with all of them as evidence."""
-    for keys in grouped(found, lambda key: cause(view, key[1])).values():
-        first = max(keys, key=lambda key: found[key])
-        cells, names = zip(*keys, strict=True)
-        text = say(view.cells[first], view.metrics[first[1]])
-        values = {label(key[0]): found[key] for key in keys}
+    """A figure that was found of rows: a finding for each thing that their metrics hang on, told by the row of the
+    `clearest`, with all of them as evidence."""
+    for mine in grouped(found, lambda row: cause(view, row.metric)).values():
+        first = max(mine, key=lambda row: clearest(found[row]))
+        cells, names = ([getattr(row, of) for row in mine] for of in ("cell", "metric"))
+        text = say(first, view.metrics[first.metric])
+        values = {label(row.cell): found[row] for row in mine}
         severity = severity_of(view, names)
         yield view.concerning(check, severity, text, cells, names, **{figure: values})
 
@@ -225,13 +209,12 @@ def outlier(view: View) -> Iterator[Finding]:
     """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested; in many
     runs, those of the methodology's rule, where they are more than it allows."""
     said: dict[str, dict[str, str]] = defaultdict(dict)
-    for key, places in outlying(view).items():
-        metric, values = view.metrics[key[1]], view.figures[key]
-        rest = np.delete(values, places)
+    for row, places in outlying(view).items():
+        metric, rest = view.metrics[row.metric], np.delete(row.levels, places)
         others = f"{metric.format(rest.mean())} ± {metric.format(rest.std(ddof=1))}"
         for place in places:
-            said[view.cells[key].runs[place]][metric.name] = (
-                f"{metric.within_sentence} {metric.format(values[place])} (the other {len(rest)} runs {others})"
+            said[row.runs[place]][metric.name] = (
+                f"{metric.within_sentence} {metric.format(row.levels[place])} (the other {len(rest)} runs {others})"
             )
 
     def causes(run: Stored) -> frozenset[str]:
@@ -251,21 +234,22 @@ def outlier(view: View) -> Iterator[Finding]:
 
 
 @once
-def outlying(view: View) -> dict[CellMetric, list[int]]:
-    """(cell, metric) to the places of its outliers among the runs that count; a cold first run is told as such."""
-    varied = {key: each for key, each in series(view).items() if len(set(each)) > 1}
+def outlying(view: View) -> Mapping[TableRow, list[int]]:
+    """The places of outliers among the runs of rows; a cold first run is told as such."""
+    varied = [row for row in series(view) if len(set(row.levels)) > 1]
     found = {}
-    for key, values in varied.items():
-        flagged = beyond_three_sigma(values)
-        allowed = MANY_OUTLIERS_PERCENT / 100 * len(values)
-        if len(values) < MANY_RUNS or len(flagged) <= allowed:
-            flagged = grubbs(values, OUTLIER_ALPHA / len(varied))
-        middle = np.delete(values, flagged).mean()
+    for row in varied:
+        flagged = beyond_three_sigma(row.levels)
+        if row.n < MANY_RUNS or 100 * len(flagged) <= MANY_OUTLIERS_PERCENT * row.n:
+            flagged = grubbs(row.levels, OUTLIER_ALPHA / len(varied))
+        middle = np.delete(row.levels, flagged).mean()
         odd = [
-            at for at in flagged if matters(view, key[1], middle, values[at] - middle)
+            at
+            for at in flagged
+            if matters(view, row.metric, middle, row.levels[at] - middle)
         ]
-        if odd and (odd != [0] or key not in cold(view)):
-            found[key] = odd
+        if odd and (odd != [0] or row not in cold(view)):
+            found[row] = odd
     return found
 
 
@@ -273,27 +257,27 @@ def outlying(view: View) -> dict[CellMetric, list[int]]:
 
 
 @once
-def cold(view: View) -> Mapping[CellMetric, Finding]:
+def cold(view: View) -> Mapping[TableRow, Finding]:
     """First runs that stand out in their cells, over all cells or over those of an environment, whichever shows it
-    better: the metrics of cells, with what is said of them."""
-    known = {key: values for key, values in series(view).items() if len(values) > 2}
-    groups: dict[tuple[str, str], list[CellMetric]] = defaultdict(list)
-    for key in known:
-        for where in ("all environments", key[0][1]):
-            groups[key[1], where].append(key)
-    tests = [first_run_p([known[key] for key in keys]) for keys in groups.values()]
-    found: dict[CellMetric, Finding] = {}
-    clearest = sorted(zip(holm(tests), groups.items(), strict=True), key=itemgetter(0))
-    for p, ((name, where), keys) in clearest:
-        metric, blocks = view.metrics[name], [known[key] for key in keys]
-        apart = fmean(values[0] - fmean(values[1:]) for values in blocks)
-        level = fmean(chain(*blocks))
-        is_clear = p is not None and p < DRIFT_ALPHA and not found.keys() & keys
-        if not is_clear or not matters(view, name, level, apart):
+    better: the rows, with what is said of them."""
+    groups: dict[tuple[str, str], list[TableRow]] = defaultdict(list)
+    for row in series(view):
+        for where in ("all environments", row.environment) if row.n > 2 else ():
+            groups[row.metric, where].append(row)
+    p_values = [first_run_p([row.levels for row in mine]) for mine in groups.values()]
+    found: dict[TableRow, Finding] = {}
+    clearest = sorted(
+        zip(holm(p_values), groups.items(), strict=True), key=itemgetter(0)
+    )
+    for p, ((name, where), mine) in clearest:
+        metric, levels = view.metrics[name], [row.levels for row in mine]
+        apart = fmean(first - fmean(others) for first, *others in levels)
+        is_clear = p is not None and p < DRIFT_ALPHA and not found.keys() & mine
+        if not is_clear or not matters(view, name, fmean(chain(*levels)), apart):
             continue
         more = "more" if apart > 0 else "less"
         text = (
-            f"The first run of {len(keys)} cells of {where} has {metric.format(abs(apart))} {more} "
+            f"The first run of {len(mine)} cells of {where} has {metric.format(abs(apart))} {more} "
             f"{metric.within_sentence} than the others, on average (binomial test, corrected p = {p:.2g}): the figures "
             "include a cold start."
         )
@@ -301,24 +285,24 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
             "drift",
             "warning",
             text,
-            cells=[cell for cell, _ in keys],
+            cells=[row.cell for row in mine],
             metrics=[name],
-            runs=[view.counted[cell][0] for cell, _ in keys],
+            runs=[view.counted[row.cell][0] for row in mine],
             p_adjusted=p,
         )
-        found |= dict.fromkeys(keys, told)
+        found |= dict.fromkeys(mine, told)
     return found
 
 
 @once
-def moved(view: View) -> Mapping[CellMetric, float]:
+def moved(view: View) -> Mapping[TableRow, float]:
     """What drifts in a campaign, beyond chance and by enough to matter, with its p corrected over all that was
     tested."""
-    rows = [view.cells[key] for key in series(view) if view.cells[key].sd]
-    adjusted = holm([row.trend_p_value for row in rows])
+    tested = [row for row in series(view) if row.sd]
+    adjusted = holm([row.trend_p_value for row in tested])
     return {
-        (row.cell, row.metric): p
-        for row, p in zip(rows, adjusted, strict=True)
+        row: p
+        for row, p in zip(tested, adjusted, strict=True)
         if p is not None and p < DRIFT_ALPHA
         if matters(view, row.metric, row.mean, row.trend_slope * (row.n - 1))
     }
@@ -328,29 +312,29 @@ def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, then first runs that stand out."""
     found = moved(view)
 
-    def say(row: Any, metric: Metric) -> str:
+    def say(row: TableRow, metric: Metric) -> str:
         change = row.trend_slope * (row.n - 1)
         return (
             f"{metric.label} of {label(row.cell)} {'rises' if change > 0 else 'falls'} by about "
             f"{metric.format(abs(change))} from the first of {row.n} runs to the last (Mann-Kendall, corrected "
-            f"p = {found[row.cell, row.metric]:.2g}), so its mean depends on how long one measures."
+            f"p = {found[row]:.2g}), so its mean depends on how long one measures."
         )
 
-    clearest = {key: -p for key, p in found.items()}
-    yield from _tell(view, "drift", "p_adjusted", clearest, say)
+    yield from _tell(view, "drift", "p_adjusted", found, say, clearest=neg)
     yield from {id(told): told for told in cold(view).values()}.values()
 
 
 def order_confound(view: View) -> Iterator[Finding]:
     """Environments that were measured in blocks of time, on a machine that ran both."""
-    found = view.reviewed.made("comparisons", comparisons)
+    found = view.reviewed.comparisons
     # Where no machine ran both, a difference between machines cannot be told from one between environments anyway.
     is_shared = (found["machines"] == 1) | (found["analysis"] == "machines")
-    is_meant = (found["order"] == "blocked") & found["metric"].isin(view.results)
-    blocked = []
-    for row in rows(found[is_meant & is_shared & found["machine"].isna()]):
-        sides = row.baseline, row.candidate
-        blocked += [(row.model, side, row.workload) for side in sides]
+    is_blocked = (found["order"] == "blocked") & found["metric"].isin(view.results)
+    blocked = [
+        (row.model, side, row.workload)
+        for row in rows(found[is_blocked & is_shared & found["machine"].isna()])
+        for side in (row.baseline, row.candidate)
+    ]
     if blocked:
         (model, baseline, workload), (_, candidate, _), *_ = blocked
         text = (
@@ -384,11 +368,11 @@ def _out_of_order(view: View) -> list[Case]:
 def high_variation(view: View) -> Iterator[Finding]:
     """Cells whose runs vary for no cause that another finding tells."""
     found = {
-        key: row.cv_percent
-        for key, row in view.cells.items()
+        row: row.cv_percent
+        for row in view.cells
         if (row.cv_percent or 0.0) > HIGH_VARIATION_PERCENT
         and row.sd >= FLOORS.get(row.unit, 0.0)
-        and not _is_explained(view, *key)
+        and not _is_explained(view, row)
     }
     return _tell(
         view,
@@ -402,14 +386,15 @@ def high_variation(view: View) -> Iterator[Finding]:
     )
 
 
-def _is_explained(view: View, cell: Cell, name: str) -> bool:
+def _is_explained(view: View, row: TableRow) -> bool:
     """Whether a metric varies because of what another finding tells: outliers, a first run or a trend."""
-    root = cell, root_of(view, name)
-    odd = outlying(view).get(root, []) + [0] * (root in cold(view))
-    rest = np.delete(view.figures[cell, name], odd)
-    limit = HIGH_VARIATION_PERCENT / 100 * abs(rest.mean())
-    is_steady = len(rest) > 1 and bool(rest.std(ddof=1) <= limit)
-    return is_steady or root in moved(view)
+    for root in view.cells.where(cell=row.cell, metric=root_of(view, row.metric)):
+        odd = outlying(view).get(root, []) + [0] * (root in cold(view))
+        rest = np.delete(row.levels, odd)
+        limit = HIGH_VARIATION_PERCENT / 100 * abs(rest.mean())
+        is_steady = len(rest) > 1 and bool(rest.std(ddof=1) <= limit)
+        return is_steady or root in moved(view)
+    return False
 
 
 def small_sample(view: View) -> Iterator[Finding]:
@@ -475,7 +460,7 @@ def users_scaling(view: View) -> Iterator[Finding]:
     """Cells that differ in the number of users alone, and in which these get more than as many times one user, whatever
     both figures spread: a server that works for several does not do more for each of them."""
 
-    def off(row: Any) -> float:
+    def off(row: TableRow) -> float:
         """How far a figure spreads: between runs, else between the repetitions of the one."""
         spread = view.counted[row.cell][0].record.spreads.get(THROUGHPUT)
         inside = spread.deviation if spread else 0.0
@@ -483,13 +468,15 @@ def users_scaling(view: View) -> Iterator[Finding]:
 
     found = []
     for line in lines(view.campaign):
-        rows_of = {n: view.cells.get((cell, THROUGHPUT)) for n, cell in line.points}
-        one: Any = rows_of.pop(1, None)
-        if line.axis is not LOAD or one is None:
-            continue
-        for users, row in rows_of.items():
+        points = [
+            (users, row)
+            for users, cell in (line.points if line.axis is LOAD else ())
+            for row in view.cells.where(cell=cell, metric=THROUGHPUT)
+        ]
+        (first, one), *others = points or [(0.0, None)]
+        for users, row in others if first == 1 else ():
             most = users * (1 + USERS_SHARE) * (one.mean + off(one))
-            if row is not None and row.mean - off(row) > most:
+            if row.mean - off(row) > most:
                 found.append((row.mean / one.mean / users, int(users), row, one))
     if found:
         _, users, row, one = max(found, key=itemgetter(0))
@@ -506,51 +493,48 @@ def users_scaling(view: View) -> Iterator[Finding]:
 
 
 def same_numbers(view: View) -> Iterator[Finding]:
-    """Models of very different size with the same throughput: one of them, or none, is what it is called."""
-    flows: dict[Cell, Traffic] = {}
-    for (cell, metric), row in view.cells.items():
-        if metric == THROUGHPUT and row.n > 1:
-            flow = traffic(view.counted[cell][0].record)
-            flows |= {cell: flow} if flow else {}
+    """Models of very different size with the same throughput: one of them, or none, is what it is called. Not where the
+    smaller one is the faster one of the environment under another load: then they are two models, and their figures
+    meet by chance, such as where attention costs one of them more."""
+    rates = view.cells.where(metric=THROUGHPUT)
+    means = {row.cell: row.mean for row in rates}
+    flows = {}
+    for row in rates:
+        flow = traffic(view.counted[row.cell][0].record)
+        if flow and row.n > 1:
+            flows[row] = flow
     alike = []
-    for cells in grouped(flows, lambda cell: cell[1:]).values():
-        for small, large in permutations(cells, 2):
-            one, other = (view.cells[cell, THROUGHPUT] for cell in (small, large))
-            ratio = flows[large].step.expected / flows[small].step.expected
-            error = math.hypot(one.sd / math.sqrt(one.n), other.sd / math.sqrt(other.n))
-            apart = abs(one.mean - other.mean) + 2 * error
-            if (
-                ratio <= SAME_NUMBERS_BYTES_RATIO
-                or apart > SAME_NUMBERS_SHARE * one.mean
-            ):
-                continue
-            available = bandwidth(view.counted[large][0].record) or 0.0
-            is_bound = flows[large].expected >= 0.5 * available
-            if is_bound and not _told_apart(view, small, large):
-                alike.append((ratio, small, large))
+    pairs = (permutations(same, 2) for same in grouped(flows, _but_model).values())
+    for small, large in chain(*pairs):
+        ratio = flows[large].step.expected / flows[small].step.expected
+        error = math.hypot(*(row.sd / math.sqrt(row.n) for row in (small, large)))
+        apart = abs(small.mean - large.mean) + 2 * error
+        available = bandwidth(view.counted[large.cell][0].record) or 0.0
+        is_same = (
+            ratio > SAME_NUMBERS_BYTES_RATIO
+            and apart <= SAME_NUMBERS_SHARE * small.mean
+            and flows[large].expected >= 0.5 * available
+        )
+        is_apart = any(
+            mean > SAME_NUMBERS_BYTES_RATIO * means.get((large.model, *rest), math.inf)
+            for (model, *rest), mean in means.items()
+            if (model, rest[0]) == (small.model, small.environment)
+        )
+        if is_same and not is_apart:
+            alike.append((ratio, small, large))
     if alike:
-        ratio, small, large = max(alike)
-        first, then = (
-            f"{cell[0]} ({view.cells[cell, THROUGHPUT].mean:.1f} tok/s)"
-            for cell in (small, large)
-        )
+        ratio, *both = max(alike, key=itemgetter(0))
+        first, then = (f"{row.model} ({row.mean:.1f} tok/s)" for row in both)
+        place = "/".join(_but_model(both[0]))
         text = (
-            f"{first} and {then} have the same output throughput in {'/'.join(small[1:])}, although one reads "
-            f"{ratio:.1f} times the bytes of the other in every step."
+            f"{first} and {then} have the same output throughput in {place}, although one reads {ratio:.1f} times the "
+            "bytes of the other in every step."
         )
-        cells = [cell for _, *both in alike for cell in both]
+        cells = [row.cell for _, *both in alike for row in both]
         yield view.concerning("same-numbers", "error", text, cells)
 
 
-def _told_apart(view: View, small: Cell, large: Cell) -> bool:
-    """Whether the smaller model of an environment is the faster one under another load: then they are two models, and
-    their figures meet by chance, such as where attention costs one of them more."""
-    for (cell, metric), row in view.cells.items():
-        if metric == THROUGHPUT and cell[:2] == small[:2]:
-            other = view.cells.get(((large[0], *cell[1:]), metric))
-            if other is not None and row.mean > SAME_NUMBERS_BYTES_RATIO * other.mean:
-                return True
-    return False
+_but_model = attrgetter("environment", "workload")
 
 
 CHECKS = (

@@ -17,8 +17,8 @@ from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
-from sparkpub.review.tables import cells
-from sparkpub.review.tables.column import TableRow, rows
+from sparkpub.review.tables.cells import plain_cells
+from sparkpub.review.tables.column import TableRows, rows
 
 once = lru_cache(maxsize=1)
 """For what a function makes of a view, which several checks share: kept until another campaign is looked at."""
@@ -26,8 +26,6 @@ LISTED_NAMES = 3
 """Longer lists are a number."""
 Case = tuple[Stored, str]
 """A run, and what is wrong with it in words."""
-CellMetric = tuple[Cell, str]
-"""A metric of a cell, by name."""
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 
 
@@ -104,30 +102,16 @@ class View:
     def results_table(self) -> pd.DataFrame:
         """The results of the runs that count, of the table of runs: without the memory of servers that were there
         before, which grows with their first requests, and stays."""
-        table, metrics = self.reviewed.table, self.metrics
+        table, metrics = self.reviewed.runs, self.metrics
         memory = [name for name in self.results if metrics[name].memory_of == "gpu"]
         there = [run.run_id for run in self.runs if is_of_running_server(run.record)]
         grows = table["metric"].isin(memory) & table["run"].isin(there)
         return table[table["counts"] & table["metric"].isin(self.results) & ~grows]
 
     @cached_property
-    def cells(self) -> Mapping[CellMetric, TableRow]:
-        """The rows of the table of cells, of the results."""
-        campaigns = {self.campaign.name: self.reviewed}
-        table = cells.cells(self.results_table, campaigns, resampled=False)
-        return {(row.cell, row.metric): row for row in rows(table)}
-
-    @cached_property
-    def figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
-        """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
-        about = ["model", "environment", "workload", "metric"]
-        table = self.results_table
-        table = table.assign(level=cells.levelled(table, about))
-        levels: Any = table.groupby(about, observed=True)["level"]
-        return {
-            (tuple(cell), metric): tuple(values.tolist())
-            for (*cell, metric), values in levels
-        }
+    def cells(self) -> TableRows:
+        """The rows of the table of cells, of the results, with the `levels` of their runs: see `plain_cells`."""
+        return rows(plain_cells(self.reviewed, self.results_table))
 
     # -- findings ------------------------------------------------------------------------------------------------
 

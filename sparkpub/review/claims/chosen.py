@@ -1,10 +1,8 @@
 """The runs that a claim or a sentence is about, by the names that its author gives: some of the table of runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from operator import attrgetter
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -13,9 +11,8 @@ from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
-from sparkpub.review.tables.cells import cells, summary
-from sparkpub.review.tables.column import TableRow, rows, texts
-from sparkpub.review.tables.comparisons import Compared, comparisons
+from sparkpub.review.tables.cells import summary
+from sparkpub.review.tables.column import TableRows, rows, texts
 from sparkpub.review.tables.runs import of_all
 
 AXES = ("model", "environment", "workload")
@@ -39,7 +36,7 @@ class Chosen:
     @cached_property
     def table(self) -> pd.DataFrame:
         """Their rows of the table of runs. Over several campaigns each machine of each of them is one of its own."""
-        table = of_all([reviewed.table for reviewed in self.campaigns])
+        table = of_all([reviewed.runs for reviewed in self.campaigns])
         table = table[table["run"].isin([record.run_id for record in self.records])]
         if len(self.campaigns) > 1:
             places = zip(texts(table["campaign"]), texts(table["machine"]), strict=True)
@@ -51,73 +48,26 @@ class Chosen:
         """The names of the metrics that any of the runs has, in the order met."""
         return tuple(self.table["metric"].unique())
 
-    def rows(self, metric: str) -> pd.DataFrame:
-        """The rows that have a value of a metric."""
-        valued = self._valued
-        return valued[valued["metric"] == metric]
-
     @cached_property
-    def described(self) -> Mapping[str, TableRow]:
-        """What `summary` says of each metric that has values: of all runs of a cell, what its table says."""
-        known = _tables(self.campaigns[0]).cells
-        whole = {record.cell for record in self.records} & known.keys()
-        if len(whole) == 1 and self._are_all_of(*whole):
-            return known[whole.pop()]
-        return {row.metric: row for row in rows(summary(self._valued, ["metric"]))}
-
-    def compared(self, metric: str, sides: tuple[str, str]) -> Compared | None:
-        """What the campaign's table of comparisons says of one cell with two environments, candidate and baseline,
-        where these are all of its runs that count."""
-        axes = {(record.model, record.workload) for record in self.records}
-        if len(axes) != 1:
-            return None
-        ((model, workload),) = axes
-        candidate, baseline = ((model, side, workload) for side in sides)
-        known = _tables(self.campaigns[0]).comparisons.get(
-            (candidate, baseline, metric)
-        )
-        if known is None or not self._are_all_of(candidate, baseline):
-            return None
-        overall, *within = known
-        return overall, within
-
-    def _are_all_of(self, *cells: Cell) -> bool:
-        """Whether these are the runs of one campaign that count in these cells, and no others."""
-        counted = self.campaigns[0].counted
-        whole = [run.run_id for cell in cells for run in counted.get(cell, ())]
-        ours = [record.run_id for record in self.records]
-        return len(self.campaigns) == 1 and sorted(whole) == sorted(ours)
-
-    @cached_property
-    def _valued(self) -> pd.DataFrame:
+    def valued(self) -> pd.DataFrame:
+        """The rows that have a value."""
         return self.table[self.table["value"].notna()]
 
+    @cached_property
+    def whole(self) -> Set[Cell]:
+        """The cells whose runs these are, where they are all that count in the one campaign; else none."""
+        cells, counted = {run.cell for run in self.records}, self.campaigns[0].counted
+        theirs = {run.run_id for cell in cells for run in counted.get(cell, ())}
+        is_all = theirs == {run.run_id for run in self.records}
+        return cells if is_all and len(self.campaigns) == 1 else set()
 
-class _Tables(NamedTuple):
-    """The rows of a campaign's tables: of a cell by metric, and of a comparison by candidate, baseline and metric."""
-
-    cells: Mapping[Cell, Mapping[str, TableRow]]
-    comparisons: Mapping[tuple[Cell, Cell, str], Sequence[TableRow]]
-
-
-@lru_cache(maxsize=_ASKED_IN_A_ROW)
-def _tables(reviewed: ReviewedCampaign) -> _Tables:
-    described = rows(reviewed.made("cells", cells))
-    compared = rows(reviewed.made("comparisons", comparisons))
-    return _Tables(
-        {
-            cell: {row.metric: row for row in mine}
-            for cell, mine in grouped(described, attrgetter("cell")).items()
-        },
-        grouped(
-            compared,
-            lambda row: (
-                (row.model, row.candidate, row.workload),
-                (row.model, row.baseline, row.workload),
-                row.metric,
-            ),
-        ),
-    )
+    @cached_property
+    def described(self) -> TableRows:
+        """What `summary` says of each metric that has values: of all runs of a cell, what the table of cells says."""
+        if len(self.whole) != 1:
+            return rows(summary(self.valued, ["metric"]))
+        (cell,) = self.whole
+        return TableRows(self.campaigns[0].cell_rows.where(cell=cell))
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)

@@ -57,7 +57,8 @@ class Question:
     @cached_property
     def values(self) -> pd.DataFrame:
         """The rows that have a value of the metric."""
-        return self.chosen.rows(self.metric)
+        valued = self.chosen.valued
+        return valued[valued["metric"] == self.metric]
 
     def compare(self, values: pd.DataFrame) -> Compared | None:
         """The candidate against its baseline in some of the values, over all machines and within each."""
@@ -69,10 +70,20 @@ class Question:
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
 def _compared(question: Question) -> Compared | None:
-    chosen, known = question.chosen, None
-    if question.sides and question.margin_percent == chosen.campaign.margin_percent:
-        known = chosen.compared(question.metric, question.sides)
-    return known or question.compare(question.values)
+    """The same of all the values: of two whole cells what the campaign's table says."""
+    chosen, sides = question.chosen, question.sides or ("", "")
+    candidate, baseline = sides
+    known = chosen.campaigns[0].comparison_rows.where(
+        candidate=candidate, baseline=baseline, metric=question.metric
+    )
+    mine = [
+        row
+        for row in known
+        if {(row.model, side, row.workload) for side in sides} == chosen.whole
+    ]
+    if mine and question.margin_percent == chosen.campaign.margin_percent:
+        return mine[0], mine[1:]
+    return question.compare(question.values)
 
 
 @dataclass(frozen=True)
@@ -217,14 +228,10 @@ def _counts(statistic: Statistic, question: Question) -> list[int]:
     """The runs that an answer rests on, by machine where each of them counts once."""
     if not question.metric:
         return [len(question.chosen.records)]
-    if statistic.kind == "sample":
-        row = _sample(question)
-        if row is not None and hasattr(row, "n_by_machine"):  # of a whole cell
-            return list(row.n_by_machine) or [row.n]
-    values = question.values
-    if statistic.is_column and len(values):
-        return list(Counter(texts(values["machine"])).values())
-    return [len(values)]
+    row = _sample(question)
+    if row is None:
+        return [0]
+    return (statistic.is_column and list(row.n_by_machine)) or [row.n]
 
 
 def _of_comparison(row: TableRow) -> tuple[tuple[int, ...], str]:
@@ -276,7 +283,8 @@ def _mean(told: Iterable[float | None]) -> float | None:
 
 
 def _sample(question: Question) -> TableRow | None:
-    return question.chosen.described.get(question.metric)
+    rows = question.chosen.described.where(metric=question.metric)
+    return next(iter(rows), None)
 
 
 def _order(question: Question) -> TableRow | None:
@@ -314,8 +322,8 @@ def _pooled(question: Question) -> TableRow | None:
     values = question.values
     parts = groups(values, ["model", "workload"])
     found = [question.compare(values.iloc[part]) for part in parts]
-    known = of_cells([one[0] for one in found if one is not None])
-    if not known:
+    known = of_cells(pd.DataFrame([one[0] for one in found if one is not None]))
+    if known is None:
         return None
     together = over(known)
     return SimpleNamespace(

@@ -71,6 +71,10 @@ class Estimate:
     error: Any
     df: Any = math.inf
 
+    def of(self, which: Any) -> "Estimate":
+        """Some of many."""
+        return Estimate(self.value[which], self.error[which], self.df[which])
+
     def ends(self, level: float = 1 - ALPHA) -> tuple[Any, Any]:
         """The ends of Student's interval; NaN with too few degrees of freedom."""
         is_enough = np.asarray(self.df) >= _LEAST_DF
@@ -297,29 +301,28 @@ def satterthwaite(variances: tuple[Any, Any], dfs: tuple[Any, Any]) -> Any:
 # -- several estimates ---------------------------------------------------------------------------------------------
 
 
-def over(estimates: Sequence[Estimate]) -> Estimate:
+def over(each: Estimate) -> Estimate:
     """Two or more estimates of one effect together, in one unit: the mean over machines, or cells, like these."""
-    values, variances = _arrays(estimates)
-    weights = 1 / (variances + between_variance(values, variances))
-    mean = float(np.average(values, weights=weights))
-    return Estimate(mean, math.sqrt(1 / weights.sum()), len(estimates) - 1)
+    weights = 1 / (each.error**2 + between_variance(each.value, each.error**2))
+    mean = float(np.average(each.value, weights=weights))
+    return Estimate(mean, math.sqrt(1 / weights.sum()), len(weights) - 1)
 
 
-def together(means: Sequence[Estimate]) -> Estimate:
+def together(means: Estimate) -> Estimate:
     """Means of one thing over machines: `over` where each has an error, else their mean, of which no error is known."""
-    if all(each.error > 0 for each in means):
+    if (means.error > 0).all():
         return over(means)
-    return Estimate(float(np.mean([each.value for each in means])), np.nan, np.nan)
+    return Estimate(float(means.value.mean()), np.nan, np.nan)
 
 
-def spread(estimates: Sequence[Estimate]) -> dict[str, float]:
+def spread(each: Estimate) -> dict[str, float]:
     """How much machines differ: `between_sd` is τ, the spread of the true effects, `i2_percent` the share of the spread
     of the estimates that is due to it, `q` Cochran's with its p, and `prediction95` where the effect on one more
     machine is expected, NaN for two, which leave no degree of freedom for it."""
-    values, variances = _arrays(estimates)
+    values, variances, mean = each.value, each.error**2, over(each)
     df = len(values) - 1
     q, _ = _q(values, variances)
-    between, mean = between_variance(values, variances), over(estimates)
+    between = between_variance(values, variances)
     error = math.sqrt(between + mean.error**2)
     low, high = Estimate(mean.value, error, df - 1).ends()
     return {
@@ -330,13 +333,6 @@ def spread(estimates: Sequence[Estimate]) -> dict[str, float]:
         "prediction95_low": float(low),
         "prediction95_high": float(high),
     }
-
-
-def _arrays(estimates: Sequence[Estimate]) -> tuple[Floats, Floats]:
-    """Values and variances."""
-    found = np.array([(each.value, each.error) for each in estimates], dtype=np.float64)
-    values, errors = found.T
-    return values, errors**2
 
 
 def between_variance(values: Floats, variances: Floats) -> float:

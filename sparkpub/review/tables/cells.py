@@ -10,14 +10,13 @@ a campaign.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from sparkpub.record.metrics import Metric
-from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.bootstrap import bootstrap
 from sparkpub.review.statistics.estimate import (
     Estimate,
@@ -40,6 +39,9 @@ from sparkpub.review.tables.column import (
     table,
     texts,
 )
+
+if TYPE_CHECKING:
+    from sparkpub.review.reviewed import ReviewedCampaign
 
 Family = Literal["primary", "secondary"]
 
@@ -96,35 +98,28 @@ COLUMNS: Columns = {
 }
 
 
-def cells(
-    runs: pd.DataFrame,
-    campaigns: Mapping[str, ReviewedCampaign],
-    *,
-    resampled: bool = True,
-) -> pd.DataFrame:
-    """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix. Unless they are
-    `resampled`, the bootstrap is empty: no check asks for it."""
-    rows = in_matrix_order(runs[runs["counts"]], campaigns)
-    parts = groups(rows, CELL_METRIC)
-    found = about_metrics(rows, parts, campaigns).join(_described(rows, parts))
-    found = found.join(_trends(rows, parts, found))
+def cells(reviewed: "ReviewedCampaign") -> pd.DataFrame:
+    """Every metric of every cell of a campaign that has values, cells in the order of the matrix."""
+    found = plain_cells(reviewed, reviewed.runs)
+    ends = by_size([*map(np.array, found["levels"])], bootstrap)
+    return table(COLUMNS, found.join(ends[found["is_independent"]]))
+
+
+def plain_cells(reviewed: "ReviewedCampaign", runs: pd.DataFrame) -> pd.DataFrame:
+    """The same of some of its rows without the bootstrap, for which no check asks, and with the values of each cell in
+    order of time, machines brought to one level: `levels`."""
+    rows, parts, found = by_cell([reviewed], runs)
+    found = found.join(_described(rows, parts))
+    values = levelled(rows, CELL_METRIC)
+    found["levels"] = [tuple(values[part].tolist()) for part in parts]
+    found = found.join(_trends(found))
     primary = found[found["family"] == "primary"]
-    found["trend_p_adjusted"] = corrected(primary, "trend_p_value", ["campaign"])
+    found["trend_p_adjusted"] = corrected(primary, "trend_p_value", ["family"])
     names = texts(rows["run"])
     found["runs"] = [tuple(names[part]) for part in parts]
-    machines = texts(rows["machine"])
-    several = {name for name, each in campaigns.items() if len(each.machines) > 1}
-    counts = [
-        Counter(machines[part] if campaign in several else ())
-        for part, campaign in zip(parts, found["campaign"], strict=True)
-    ]
-    found["machines"] = list(map(tuple, counts))
-    found["n_by_machine"] = [tuple(count.values()) for count in counts]
-    if resampled:
-        values = rows["value"].to_numpy()
-        ends = by_size([values[part] for part in parts], bootstrap)
-        found = found.join(ends[found["is_independent"]])
-    return table(COLUMNS, found)
+    if len(reviewed.machines) < 2:
+        found["machines"] = found["n_by_machine"] = [()] * len(found)
+    return found
 
 
 def summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -140,37 +135,39 @@ def summary(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return found.drop(columns="is_independent")
 
 
-def in_matrix_order(
-    rows: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
-) -> pd.DataFrame:
-    """Rows by their cells in the order of each campaign's matrix, those of a cell in order of time."""
-    cells = [
-        (name, *cell) for name, each in campaigns.items() for cell in each.recorded
-    ]
-    order = {cell: place for place, cell in enumerate(cells)}
-    places = pd.MultiIndex.from_frame(rows[CELL]).map(order)
-    return rows.iloc[np.argsort(places, kind="stable")]
-
-
-def about_metrics(
-    rows: pd.DataFrame,
-    parts: Sequence[Places],
-    campaigns: Mapping[str, ReviewedCampaign],
-) -> pd.DataFrame:
-    """What the parts of some rows are about: cell, metric, unit, family and direction, and whether it is of memory."""
+def by_cell(
+    campaigns: Sequence["ReviewedCampaign"], runs: pd.DataFrame
+) -> tuple[pd.DataFrame, list[Places], pd.DataFrame]:
+    """The rows of campaigns' runs that count, by cell in the order of each matrix and then in order of time; where
+    those of each metric of a cell stand; and what these are about: cell, metric, unit, family and direction, and
+    whether it is of memory."""
+    names = [each.campaign.name for each in campaigns]
+    pairs = list(zip(names, campaigns, strict=True))
+    order = [(name, *cell) for name, each in pairs for cell in each.recorded]
+    counted = runs[runs["counts"]]
+    places = pd.MultiIndex.from_frame(counted[CELL]).map(
+        {cell: place for place, cell in enumerate(order)}
+    )
+    rows = counted.iloc[np.argsort(places, kind="stable")]
+    parts = groups(rows, CELL_METRIC)
     first = rows.iloc[[part[0] for part in parts]]
     about = first[[*CELL_METRIC, "unit"]].astype(object).reset_index(drop=True)
-    known = {}
-    for name, each in campaigns.items():
-        for metric in each.campaign.metrics.values():
-            family, is_memory = family_of(metric, each), metric.memory_of is not None
-            known[name, metric.name] = family, metric.direction, is_memory
-    pairs = zip(about["campaign"], about["metric"], strict=True)
-    names = ["family", "direction", "is_memory"]
-    return about.join(pd.DataFrame([known[pair] for pair in pairs], columns=names))
+    known = {
+        (name, metric.name): (
+            family_of(metric, each),
+            metric.direction,
+            metric.memory_of is not None,
+        )
+        for name, each in pairs
+        for metric in each.campaign.metrics.values()
+    }
+    keys = zip(about["campaign"], about["metric"], strict=True)
+    columns = ["family", "direction", "is_memory"]
+    beside = pd.DataFrame([known[key] for key in keys], columns=columns)
+    return rows, parts, about.join(beside)
 
 
-def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
+def family_of(metric: Metric, reviewed: "ReviewedCampaign") -> Family:
     """The family that a metric's tests belong to: corrected ones, or exploratory ones.
 
     A matrix that names its `primary` metrics decides. Else tests that answer a question of the study are primary;
@@ -210,10 +207,12 @@ def _described(rows: pd.DataFrame, parts: Sequence[Places]) -> pd.DataFrame:
     ]
     found = by_size(samples, described).join(by_size(units, mean_of))
     found["is_independent"] = found["n"] == list(map(len, units))
-    for number, part in enumerate(parts):
-        on = machines[part]
-        if (on != on[0]).any():
-            within = [part[on == name] for name in dict.fromkeys(on)]
+    on_each = [Counter(machines[part]) for part in parts]
+    found["machines"] = list(map(tuple, on_each))
+    found["n_by_machine"] = [tuple(count.values()) for count in on_each]
+    for number, (part, on) in enumerate(zip(parts, on_each, strict=True)):
+        if len(on) > 1:
+            within = [part[machines[part] == name] for name in on]
             together = _over_machines(_described(rows, within))
             found.loc[number, list(together)] = list(together.values())
     found.loc[~found["is_independent"], "autocorrelation"] = np.nan
@@ -229,8 +228,7 @@ def _over_machines(within: pd.DataFrame) -> dict[str, Any]:
     """What several machines, of which each is described, show together: each counts once. There is no interval where
     one of them has none."""
     n, sd = within["n"], within["sd"].fillna(0)
-    each = within[["mean", "error", "df"]].itertuples(index=False)
-    mean = together([Estimate(*figures) for figures in each])
+    mean = together(Estimate(*within[["mean", "error", "df"]].to_numpy().T))
     low, high = mean.ends()
     # Of n runs n - 1 distances from their machine's mean are free.
     df = n.sum() - len(n)
@@ -246,12 +244,9 @@ def _over_machines(within: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _trends(
-    rows: pd.DataFrame, parts: Sequence[Places], about: pd.DataFrame
-) -> pd.DataFrame:
+def _trends(found: pd.DataFrame) -> pd.DataFrame:
     """The trend of primary metrics and of memory in run order, within machines."""
-    is_wanted = (about["family"] == "primary") | about["is_memory"].astype(bool)
-    wanted = np.flatnonzero(is_wanted).tolist()
-    values = levelled(rows, CELL_METRIC)
-    found = by_size([values[parts[number]] for number in wanted], trends)
-    return found.set_axis(wanted).add_prefix("trend_").reindex(about.index)
+    is_wanted = (found["family"] == "primary") | found["is_memory"].astype(bool)
+    wanted = found.loc[is_wanted, "levels"]
+    of_each = by_size([*map(np.array, wanted)], trends)
+    return of_each.set_axis(wanted.index).add_prefix("trend_").reindex(found.index)

@@ -2,7 +2,7 @@
 groups of its rows, for code that describes them together."""
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sparkpub.review.grouping import grouped
 from sparkpub.review.statistics.estimate import holm
 
 # Of tables of some thousand rows, text as Python has it is faster than as Arrow has it.
@@ -89,7 +90,24 @@ def plain(column: "pd.Series[Any]") -> list[Any]:
     ]
 
 
-def rows(table: pd.DataFrame) -> list[TableRow]:
+class TableRows(list[TableRow]):
+    """Rows of a table, in its order: the one way to ask for some of them is `where`."""
+
+    def __init__(self, rows: Iterable[TableRow]) -> None:
+        super().__init__(rows)
+        self._by: dict[tuple[str, ...], dict[Any, list[TableRow]]] = {}
+
+    def where(self, **wanted: Any) -> Sequence[TableRow]:
+        """Those that have these values: `where(campaign="h200", metric="ttft_p50_ms")`."""
+        names = (*wanted,)
+        if names not in self._by:
+            self._by[names] = grouped(
+                self, lambda row: tuple(getattr(row, name) for name in names)
+            )
+        return self._by[names].get((*wanted.values(),), ())
+
+
+def rows(table: pd.DataFrame) -> TableRows:
     """The rows of a table, None where there is nothing.
 
     The columns `…_low` and `…_high` of an interval are one attribute, a pair or None. A row about a cell has it as
@@ -109,7 +127,7 @@ def rows(table: pd.DataFrame) -> list[TableRow]:
     if members.keys() >= set(axes):
         members["cell"] = list(zip(*(members[axis] for axis in axes), strict=True))
     row = namedtuple("row", members)  # type: ignore[misc]
-    return list(map(row._make, zip(*members.values(), strict=True)))
+    return TableRows(map(row._make, zip(*members.values(), strict=True)))
 
 
 Places = NDArray[np.int64]

@@ -7,7 +7,6 @@ A selection is a mask on a table of runs, whose rows stand in order of time:
     native, container = (of & (runs["environment"] == name) for name in ("native", "container"))
     found, _ = compare(runs[native], runs[container], campaign)   # None where one side has no row
     found.difference, found.ci95_difference, found.p_value     # what `FIGURES` describes; None where there is no figure
-    estimate(found)                                            # value, error and df; None where runs are only described
 
 The analysis follows the order as it was really run:
 
@@ -24,17 +23,16 @@ Looking at many differences finds some by chance, so p-values are corrected (Hol
 a campaign, and of each machine of a campaign that ran on several; secondary ones, exploratory, are a family apart.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import (
     ALPHA,
     DETECTABLE_PERCENT,
@@ -55,11 +53,7 @@ from sparkpub.review.statistics.order import (
     order_over_machines,
     units,
 )
-from sparkpub.review.tables.cells import (
-    CELL_METRIC,
-    about_metrics,
-    in_matrix_order,
-)
+from sparkpub.review.tables.cells import by_cell
 from sparkpub.review.tables.column import (
     Columns,
     Places,
@@ -74,6 +68,10 @@ from sparkpub.review.tables.column import (
     texts,
 )
 from sparkpub.review.tables.reasons import why
+from sparkpub.review.tables.runs import of_all
+
+if TYPE_CHECKING:
+    from sparkpub.review.reviewed import ReviewedCampaign
 
 FIGURES: Columns = {
     **columns(
@@ -180,47 +178,38 @@ Compared = tuple[TableRow, list[TableRow]]
 # -- who is compared -----------------------------------------------------------------------------------------------
 
 
-def comparisons(
-    runs: pd.DataFrame,
-    campaigns: Mapping[str, ReviewedCampaign],
-) -> pd.DataFrame:
-    """Every comparison of the campaigns of a table of runs, cells in the order of the matrix. Behind them stand, of
-    campaigns that ran on several machines, the comparisons within each machine."""
-    data = {name: reviewed.campaign for name, reviewed in campaigns.items()}
-    baselines = {name: campaign.baseline for name, campaign in data.items()}
+def comparisons(reviewed: "ReviewedCampaign") -> pd.DataFrame:
+    """Every comparison of a campaign, cells in the order of the matrix. Behind them stand, where it ran on several
+    machines, the comparisons within each machine."""
+    campaign = reviewed.campaign
     about, sides = pairs_of(
-        runs[runs["counts"]],
-        campaigns,
-        lambda cells: cells["environment"] == cells["campaign"].map(baselines),
-        same=["campaign", "model", "workload", "metric"],
+        [reviewed],
+        lambda cells: cells["environment"] == campaign.baseline,
+        same=["model", "workload", "metric"],
     )
     if about.empty:
         return table(COLUMNS, [])
-    names = about["campaign"]
     about = about.assign(
         candidate=about["environment"],
-        baseline=names.map(baselines),
-        equivalence_margin_percent=[data[name].margin_percent for name in names],
-        margin_declared=[data[name].margin_declared for name in names],
+        baseline=campaign.baseline,
+        equivalence_margin_percent=campaign.margin_percent,
+        margin_declared=campaign.margin_declared,
     )
     found = _over_and_within_machines(sides, about)
-    machines = {name: len(reviewed.machines) for name, reviewed in campaigns.items()}
-    several = found["campaign"].map(machines) > 1
-    found = found[found["machine"].isna() | several]
-    return table(COLUMNS, judged(found, ["campaign", "machine", "family"]))
+    if len(reviewed.machines) < 2:
+        found = found[found["machine"].isna()]
+    return table(COLUMNS, judged(found, ["machine", "family"]))
 
 
 def pairs_of(
-    rows: pd.DataFrame,
-    campaigns: Mapping[str, ReviewedCampaign],
+    campaigns: Sequence["ReviewedCampaign"],
     is_baseline: Callable[[pd.DataFrame], "pd.Series[bool]"],
     same: Sequence[str],
 ) -> tuple[pd.DataFrame, list[Pairs]]:
     """Every metric of a cell, in the order of the matrix, with that of the cell among the baselines that is the same in
-    some columns: what the first is about (see `about_metrics`), and the runs of both."""
-    rows = in_matrix_order(rows, campaigns)
-    parts = groups(rows, CELL_METRIC)
-    about = about_metrics(rows, parts, campaigns)
+    some columns: what the first is about (see `by_cell`), and the runs of both."""
+    runs = of_all([each.runs for each in campaigns])
+    rows, parts, about = by_cell(campaigns, runs)
     about["part"] = about.index
     run = rows["run"].cat.codes.to_numpy()
     about["ran"] = [run[part].tobytes() for part in parts]
@@ -371,7 +360,7 @@ def _over_and_within_machines(
     is_alone = ~each["pair"].duplicated(keep=False)
     overall = each[is_alone]
     several = [
-        {"pair": pair} | over_machines(rows(mine))
+        {"pair": pair} | over_machines(mine)
         for pair, mine in each[~is_alone].groupby("pair")
     ]
     if several:
@@ -449,39 +438,37 @@ def deciding(row: TableRow, figure: str = "difference") -> Interval | None:
 # -- several machines ----------------------------------------------------------------------------------------------
 
 
-def estimate(row: TableRow, *, percent: bool = False) -> Estimate | None:
-    """The difference of a comparison with its standard error, in its unit or in percent of the baseline's mean; None
-    where the runs are only described, and for percent of what has no true zero."""
-    needed = row.ci95_difference, row.p_value, row.difference_percent if percent else 0
-    if None in needed:
-        return None
-    scale = 100 / abs(row.mean_baseline) if percent else 1.0
-    return Estimate(scale * row.difference, scale * row.error, row.df)
+def estimates(found: pd.DataFrame, *, percent: bool = False) -> Estimate:
+    """The differences of comparisons with their standard errors, in their unit or in percent of the baseline's mean,
+    without those that only describe their runs, or have no interval."""
+    columns = ["difference", "error", "df", "mean_baseline"]
+    value, error, df, base = found[columns].to_numpy(float).T
+    scale = 100 / np.abs(base) if percent else 1.0
+    each = Estimate(scale * value, scale * error, df)
+    return each.of(found["p_value"].notna().to_numpy() & ~np.isnan(each.ends()[0]))
 
 
-def effects(within: Sequence[TableRow]) -> list[Estimate]:
+def effects(within: pd.DataFrame) -> Estimate | None:
     """What machines found, each within itself, for `over`: in percent of their own baselines, so that a faster machine
-    counts no more than a slow one, or in the metric's unit where there is no true zero. Empty where a machine ran its
+    counts no more than a slow one, or in the metric's unit where there is no true zero. None where a machine ran its
     environments in blocks, or fewer than two have an effect with an error."""
-    relative = all(row.difference_percent is not None for row in within)
-    each = [estimate(row, percent=relative) for row in within]
-    known = [found for found in each if found is not None]
-    blocked = any(row.order == "blocked" for row in within)
-    return [] if blocked or len(known) < 2 else known
+    relative = bool(within["difference_percent"].notna().all())
+    known = estimates(within, percent=relative)
+    blocked = (within["order"] == "blocked").any()
+    return None if blocked or len(known.value) < 2 else known
 
 
-def over_machines(within: Sequence[TableRow]) -> dict[str, Any]:
+def over_machines(of: pd.DataFrame) -> dict[str, Any]:
     """One comparison over several machines, from those within each of two or more: the columns of `difference`.
 
     Means and difference are those of a machine with the mean baseline. Where one machine ran its environments in
     blocks the whole is confounded; where one has too few runs it is undecided.
     """
-    of = pd.DataFrame(within)
-    known, base = effects(within), of["mean_baseline"].mean()
+    known, base = effects(of), of["mean_baseline"].mean()
     relative = of["difference_percent"].notna().all()
     scale = base / 100 if relative else 1.0
     mean = of["difference_percent" if relative else "difference"].mean()
-    effect = over(known) if known else Estimate(mean, np.nan, np.nan)
+    effect = Estimate(mean, np.nan, np.nan) if known is None else over(known)
     independent = of["servers"].fillna(of[["n_baseline", "n_candidate"]].min(axis=1))
     return {
         "mean_baseline": base,

@@ -7,11 +7,10 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import (
     MINIMUM_RUNS,
     Estimate,
@@ -33,12 +32,15 @@ from sparkpub.review.tables.comparisons import (
     FIGURES,
     difference,
     effects,
-    estimate,
+    estimates,
     figured,
     judged,
     over_machines,
     pairs_of,
 )
+
+if TYPE_CHECKING:
+    from sparkpub.review.reviewed import ReviewedCampaign
 
 REPEAT_PERCENT = 5.0
 """The methodology's margin for a repeated campaign."""
@@ -103,23 +105,18 @@ REPLICATIONS: Columns = {
 }
 
 
-def of_cells(found: Iterable[TableRow]) -> list[Estimate]:
+def of_cells(found: pd.DataFrame) -> Estimate | None:
     """What comparisons of several cells show, for `over`, in their unit. Cells worth fewer than four runs are left
-    out; empty for fewer than two, or where one has no spread at all."""
-    estimates = list(map(estimate, found))
-    known = [one for one in estimates if one and one.df >= MINIMUM_RUNS - 1]
-    is_enough = len(known) > 1 and all(one.error > 0 for one in known)
-    return known if is_enough else []
+    out; None for fewer than two, or where one has no spread at all."""
+    each = estimates(found)
+    known = each.of(each.df >= MINIMUM_RUNS - 1)
+    is_enough = len(known.value) > 1 and (known.error > 0).all()
+    return known if is_enough else None
 
 
-def repeats(
-    runs: pd.DataFrame,
-    campaigns: Mapping[str, ReviewedCampaign],
-    against: str,
-) -> pd.DataFrame:
-    """Each cell of a table of runs against the same cell of an earlier campaign, whose runs are there, too."""
+def repeats(campaigns: Sequence["ReviewedCampaign"], against: str) -> pd.DataFrame:
+    """Each cell of some campaigns against the same cell of an earlier one, which is among them."""
     pairs, sides = pairs_of(
-        runs[runs["counts"]],
         campaigns,
         lambda cells: cells["campaign"] == against,
         same=["model", "environment", "workload", "metric"],
@@ -153,11 +150,11 @@ def replications(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     found: list[dict[str, Any]] = []
     for each in tables:
         several = each[each.duplicated(_COMPARED, keep=False)]
-        sessions = [rows(several.iloc[part]) for part in groups(several, _COMPARED)]
+        sessions = [several.iloc[part] for part in groups(several, _COMPARED)]
         if sessions:
             # It is called after the first of them.
             together = pd.DataFrame(
-                {**same[0]._asdict(), "direction": "neither"} | over_machines(same)
+                {**same.iloc[0], "direction": "neither"} | over_machines(same)
                 for same in sessions
             )
             ratios = [name for name in together.columns if "ratio" in name]
@@ -166,22 +163,21 @@ def replications(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return table(REPLICATIONS, found)
 
 
-def _replication(same: Sequence[TableRow], overall: TableRow) -> dict[str, Any]:
+def _replication(same: pd.DataFrame, overall: TableRow) -> dict[str, Any]:
     """What several sessions show together, by column."""
-    verdicts = tuple(row.verdict for row in same)
-    known = effects(same)
-    between: dict[str, Any] = dict(spread(known)) if known else {}
+    verdicts, known = tuple(same["verdict"]), effects(same)
+    between: dict[str, Any] = {} if known is None else {**spread(known)}
     effect, unit, scale = overall.difference, overall.unit, 1.0
     if overall.difference_percent is not None:
         effect, unit = overall.difference_percent, "%"
         scale = 100 / abs(overall.mean_baseline)
     low, high = overall.ci95_difference or (None, None)
-    word = "machine" if len({row.machine for row in same}) == len(same) else "session"
+    word = "machine" if same["machine"].is_unique else "session"
     said = replication(overall.verdict, verdicts, between.get("heterogeneity_p"))
     return {
         **overall._asdict(),
         **between,
-        "campaigns": tuple(dict.fromkeys(row.campaign for row in same)),
+        "campaigns": tuple(same["campaign"].unique()),
         "machines": len(same),
         "effect": effect,
         "effect_unit": unit,

@@ -106,17 +106,17 @@ def _detectable(c: TableRow) -> str:
 def of_replication(
     overall: TableRow,
     verdicts: Sequence[str],
-    known: Sequence[Estimate],
+    known: Estimate | None,
     what: str,
 ) -> str:
     """What a replication rests on: the verdict of `overall`, those of the sessions, and their effects. `what` is what
     differs: machines, or sessions of one."""
     if overall.verdict == "confounded":
         return f"In one {what} the environments ran in separate blocks of time."
-    if not known:
+    if known is None:
         return f"Fewer than two {what}s have runs enough for an interval."
-    found = spread(known)
+    found, machines = spread(known), counted(len(known.value), what)
     return (
-        f"Over {counted(len(known), what)} the mean is {overall.verdict}, and they are {listed(verdicts)} themselves "
+        f"Over {machines} the mean is {overall.verdict}, and they are {listed(verdicts)} themselves "
         f"(Q = {found['q']:.1f}, {p_text(found['heterogeneity_p'])})."
     )

@@ -95,7 +95,8 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     The zero is the mean of the runs that are shown, not that of the cell, in which a machine counts by its error.
     """
     sides = ["model", "workload"]
-    pairs = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
+    every = campaign.site.results.comparison_rows
+    pairs = every.where(campaign=campaign.data.name, metric=metric.name)
     compared = pd.DataFrame([(row.model, row.workload) for row in pairs], columns=sides)
     runs = campaign.runs(metric).merge(compared.drop_duplicates())
     is_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)

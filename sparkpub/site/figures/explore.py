@@ -23,11 +23,9 @@ def figure(
 ) -> Figure:
     """The figure with which the explorer begins; `rows` are the runs of all campaigns, and `called` gives environments
     their names."""
-    sample = f"{len(rows):,} runs of all campaigns."
     doubted = sum(DOUBTED in row["flags"] for row in rows)
-    if doubted:
-        near = f"{counted(doubted, 'run')} near or beyond the machine's limits"
-        sample += f" {near} (flag {DOUBTED}): in the table only."
+    near = f"{counted(doubted, 'run')} near or beyond the machine's limits"
+    sample = f"{near} (flag {DOUBTED}): in the table only." if doubted else ""
     shape = partial(draw, across=across.name, up=up.name, names=called)
     return Figure(
         key="explorer",

@@ -31,6 +31,8 @@ class Entry:
 
 
 Value = Entry | Sequence[Entry] | str
+UNKNOWN = {"", "not known"}
+"""What a table says where nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,14 @@ class Table:
 
     head: tuple[str, ...]
     rows: Sequence[Sequence[Value]]
+
+    @property
+    def known(self) -> "Table":
+        """The table without columns in which nothing is known."""
+        columns = zip(self.head, *self.rows, strict=True)
+        known = [column for column in columns if {*map(str, column[1:])} - UNKNOWN]
+        head, *rows = zip(*known, strict=True) if self.rows else [self.head]
+        return Table(head, rows)
 
 
 @dataclass(frozen=True)

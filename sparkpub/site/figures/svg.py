@@ -62,6 +62,8 @@ def tidy(svg: str, prefix: str, *, links: bool = True) -> str:
     for element in root.iter():
         if element.tag == _ANCHOR:
             element.attrib = _link(element.attrib, links)
+            # What leads nowhere is no link.
+            element.tag = element.tag if element.attrib else f"{_SVG}g"
         else:
             element.attrib = _shortened(element.attrib, names)
     root.attrib = {"aria-hidden": "true", "focusable": "false", **root.attrib}

@@ -5,7 +5,7 @@ larger models were measured, no model below `LARGE` does.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, starmap
 from operator import itemgetter
@@ -26,9 +26,11 @@ from sparkpub.site.figures.speeds import before, decode, first_token, shows_cont
 from sparkpub.site.pages import campaign_page, memory, model_links, model_page
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
+    SPREAD,
     board_anchor,
     engines_name,
     figure_text,
+    spread,
     width_name,
 )
 from sparkpub.site.publication import Publication, newest_first
@@ -37,8 +39,6 @@ MOST = 4
 """Models on a card."""
 SHORT = 1024
 """Tokens before an answer with which the card of long contexts begins, where they were measured."""
-WIDE_SPREAD = 0.1
-"""Share of a figure from which the spread of its own repetitions stands beside it."""
 POWER, HEAT = "gpu_power_mean_watt", ("gpu_temp_max_celsius", "gpu_temp_end_celsius")
 QUICK = "sparkpub quick localhost:8000"
 
@@ -154,29 +154,39 @@ def _all_of(board: Board) -> str:
 def _ranking(board: Board, question: str, text: str, link: str) -> Card:
     """The best models of a board as bars."""
     leading = [row.best for row in _leading(board)[:MOST]]
-    best = max(entry.value for entry in leading)
+    named = [(entry.speed.model.name, entry) for entry in leading]
+    bars = _bars(board, named, lambda speed: model_links.page(speed.model))
+    if any(bar.spread for bar in bars):
+        text += f" {SPREAD}"
     size = _size(board)
-    spreads = [_spread(entry.speed) for entry in leading]
-    if any(spreads):
-        text += " ±: between the repetitions of one run."
     return Card(
         question,
         text,
         f"{ADDRESS}#{board_anchor(board)}",
         link,
         scope=f"{board.machine}, {size}tokens a second ({engines_name(board.speeds)})",
-        bars=[
-            Bar(
-                entry.speed.model.name,
-                _recipe(entry.speed),
-                figure_text(entry.value, board.metric),
-                entry.value / best,
-                model_links.page(entry.speed.model),
-                spread,
-            )
-            for entry, spread in zip(leading, spreads, strict=True)
-        ],
+        bars=bars,
     )
+
+
+def _bars(
+    board: Board,
+    named: Sequence[tuple[str, RankedFigure]],
+    page: Callable[[Speed], str],
+) -> list[Bar]:
+    """Figures as bars, each with what leads to more of it."""
+    best = max(entry.value for _, entry in named)
+    return [
+        Bar(
+            name,
+            _recipe(entry.speed),
+            figure_text(entry.value, board.metric),
+            entry.value / best,
+            page(entry.speed),
+            spread(entry.speed),
+        )
+        for name, entry in named
+    ]
 
 
 def _leading(board: Board) -> list[RankedModel]:
@@ -201,17 +211,6 @@ def _recipe(speed: Speed) -> str:
     return ", ".join(filter(None, [speed.setup.quantization, drafted, speed.owner]))
 
 
-def _spread(speed: Speed) -> str:
-    """`± 45`, where the repetitions of a single run lie far apart."""
-    spread = speed.records[0].spreads.get(GENERATION)
-    mean = speed.mean(GENERATION)
-    if len(speed.records) > 1 or spread is None or not mean:
-        return ""
-    if spread.deviation <= WIDE_SPREAD * mean:
-        return ""
-    return f"± {rounded(spread.deviation, 2)}"
-
-
 def _capacity(board: Board | None) -> Card:
     question = "How many requests a second can it serve?"
     if board is None:
@@ -219,7 +218,7 @@ def _capacity(board: Board | None) -> Card:
         return _missing(question, how, "sparkpub collect MATRIX", "guide/servers/")
     leading = [row.best for row in _leading(board)]
     size = _size(board)
-    held = [entry for entry in leading if entry.capacity.rate][: MOST - 1]
+    held = [one for one in leading if one.capacity.rate and one.is_placed][: MOST - 1]
     failed = [entry for entry in leading if not entry.capacity.rate]
     table = [["requests", "per s", "at once", "tok/s each"]]
     for entry in held:
@@ -229,6 +228,10 @@ def _capacity(board: Board | None) -> Card:
         name = f"{speed.model.name} {_recipe(speed)}".strip()
         table.append([name, f"{found.rate:g}", *numbers])
     text = f"With {LIMITS}."
+    for entry in leading:
+        if not entry.is_placed:
+            most = f"{entry.value:g}, the most tried"
+            text += f" {entry.speed.model.name} holds {most}: not ranked."
     if failed:
         lowest = failed[0].capacity.rates[0]
         text += f" {counted(len(failed), 'model')} cannot take {lowest:g}."
@@ -330,7 +333,7 @@ def _formats(publication: Publication, board: Board | None) -> Card:
         text = f"The best of each: engine or settings differ, too. {text}"
     scope = f"{board.machine}, one user, {lengths_name(board.load)}"
     href = f"{ADDRESS}#{board_anchor(board)}"
-    return Card(question, text, href, "All formats", scope, table=table)
+    return Card(question, text, href, "All formats, one user", scope, table=table)
 
 
 def _right(asked: Iterable[tuple[ModelName, TableRow, Metric]]) -> Iterator[str]:
@@ -392,22 +395,21 @@ def _power(publication: Publication) -> Card:
     said = []
     if clocks := seen("gpu_clock_sm_mean_mhz"):
         said.append(f"Clock {_range((mhz / 1000 for mhz in clocks), 3)} GHz.")
-    if warm := seen(*HEAT):
-        said.append(f"At most {max(warm):.0f} °C, in {runs(*HEAT)}.")
-    shown = (POWER, *HEAT)
-    having = {speed.campaign for speed in mine if {*shown} & speed.figures.keys()}
+    if hot := seen(*HEAT):
+        said.append(f"At most {max(hot):.0f} °C, in {runs(*HEAT)}.")
+    warm = [name for name in HEAT if any(name in speed.figures for speed in drawn)]
     view = {
-        "campaign": sorted(having),
+        "campaign": sorted({speed.campaign for speed in drawn}),
         "x": POWER,
         "y": GENERATION,
         "sort": POWER,
-        "columns": shown,
+        "columns": (POWER, *warm),
     }
     return Card(
         question,
         " ".join(said),
         f"runs/?{urlencode(view, doseq=True)}",
-        "Watts and heat of each run",
+        "Watts and heat of each run" if warm else "Watts of each run",
         scope=f"{home}, GPU under load, means of {runs(POWER)}",
         large=_range(seen(POWER)),
         unit="W",
@@ -430,7 +432,7 @@ def _fits(publication: Publication) -> Card:
     first, *_ = shown = list(largest.values())[:MOST]
     for fit in shown:
         name = f"{fit.speed.model.name} {_recipe(fit.speed)}"
-        table.append([name, fit.weights, f"{total - fit.weights_gib:.0f} GiB"])
+        table.append([name, fit.weights, fit.left(total)])
     return Card(
         f"What fits in {total:.1f} GiB?",
         "What is left holds KV cache, engine and system. ~: by the parameters in the name.",
@@ -454,7 +456,8 @@ def _containers(publication: Publication) -> Card:
             speed for speed in publication.speeds if speed.campaign == campaign.name
         ]
         kinds = {environment_name(speed.setup.environment_type) for speed in mine}
-        rows = publication.results.comparisons_of(campaign.name, metric.name)
+        every = publication.results.comparison_rows
+        rows = every.where(campaign=campaign.name, metric=metric.name)
         if rows and kinds == {"native", "Docker"} and not publication.shared(campaign):
             cost = campaign_page.effect(publication, campaign, metric)
             at_home = mine[0].machine == home
@@ -492,17 +495,8 @@ def _engines(board: Board | None) -> Card:
         for entries in row.entries.values():
             best = {entry.speed.setup.engine: entry for entry in reversed(entries)}
             if len(best) > 1 and board is not None:
-                top = max(entry.value for entry in best.values())
-                bars = [
-                    Bar(
-                        engine or "not stated",
-                        _recipe(entry.speed),
-                        figure_text(entry.value, board.metric),
-                        entry.value / top,
-                        model_links.setup(entry.speed),
-                    )
-                    for engine, entry in best.items()
-                ]
+                named = [(name or "not stated", entry) for name, entry in best.items()]
+                bars = _bars(board, named, model_links.setup)
                 scope = f"{board.machine}, one user, {row.model.name}"
                 href = f"{ADDRESS}#{board_anchor(board)}"
                 text = lengths_name(board.load)

@@ -1,9 +1,8 @@
 """What the leaderboard shows: the boards of `review.leaderboard` in words, and what they can be filtered by."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import partial
-from math import inf
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -20,9 +19,9 @@ from sparkpub.review.leaderboard import (
     RankedFigure,
     RankedModel,
 )
-from sparkpub.review.models import LARGE, is_large
+from sparkpub.review.models import LARGE, ModelName, is_large
 from sparkpub.review.names import load_name, parts_of
-from sparkpub.review.speeds import MILLISECONDS, Speed
+from sparkpub.review.speeds import GENERATION, MILLISECONDS, Speed
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.over import REPEAT_PERCENT
 from sparkpub.site import sentences
@@ -30,11 +29,11 @@ from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
 
 ADDRESS = "leaderboard/"
-SHADES = 5
+SHADES = 3
 """Steps of the colour that says how near to the best a figure is."""
-SIZES = {4: "up to 4B", 16: "4B to 16B", 48: "16B to 48B", inf: "over 48B"}
-"""Ends of the ranges of model sizes in 10**9 parameters."""
-UNKNOWN = "size not stated"
+WIDE_SPREAD = 0.1
+"""Share of a figure from which the spread of its own repetitions stands beside it."""
+SPREAD = "±: between the repetitions of one run."
 
 
 def context(publication: Publication) -> dict[str, Any]:
@@ -49,12 +48,11 @@ def context(publication: Publication) -> dict[str, Any]:
         "campaigns": publication.dataset.campaigns,
         "parts_of": parts_of_board,
         "columns_of": columns_of,
-        "cell": cell,
+        "cell": partial(cell, drafted(publication)),
         "caption": partial(caption, publication),
         "notes": notes,
         "board_anchor": board_anchor,
         "width_name": width_name,
-        "size_name": size_name,
         "entry_text": entry_text,
         "anchor": model_links.anchor,
         "SHADES": SHADES,
@@ -77,10 +75,23 @@ def columns_of(board: Board) -> dict[int | None, list[str]]:
     }
 
 
+def drafted(publication: Publication) -> set[tuple[ModelName, str]]:
+    """Models that ran with speculative decoding, each with the machine."""
+    return {
+        (speed.model, speed.machine)
+        for speed in publication.speeds
+        if speed.is_speculative
+    }
+
+
 def cell(
-    board: Board, row: RankedModel, bits: int | None
+    drafted: Container[tuple[ModelName, str]],
+    board: Board,
+    row: RankedModel,
+    bits: int | None,
 ) -> Iterator[tuple[RankedFigure, str]]:
-    """The best figure of each engine in a cell, the best first, and what tells it from others in the column."""
+    """The best figure of each engine in a cell, the best first, and what tells it from others in the column, and from
+    the model's on other boards: whether tokens were drafted, of the models of which they were."""
     engines = {speed.setup.engine for speed in board.speeds}
     best = grouped(row.entries.get(bits, ()), lambda entry: entry.speed.setup.engine)
     for engine, (entry, *_) in best.items():
@@ -89,7 +100,12 @@ def cell(
         told = [
             speed.weights if len(columns_of(board)[bits]) > 1 else "",
             (engine or "engine not stated") if len(engines) > 1 else "",
-            "speculative" if speed.is_speculative else "",
+            "speculative"
+            if speed.is_speculative
+            else "no speculation"
+            if (speed.model, speed.machine) in drafted
+            else "",
+            spread(speed) if board.metric.name == GENERATION else "",
             served(capacity) if capacity is not None and capacity.rate else "",
             speed.owner if len(owners) == 1 else "",
             agreement(entry.agreeing, board.metric),
@@ -109,6 +125,15 @@ def agreement(entries: Sequence[RankedFigure], metric: Metric) -> str:
     return f"{len(entries)} machines{of}, {' to '.join(ends)}"
 
 
+def spread(speed: Speed) -> str:
+    """`± 45`, where the repetitions of a single run lie far apart; without a space that breaks a line."""
+    found, mean = speed.records[0].spreads.get(GENERATION), speed.mean(GENERATION)
+    if len(speed.records) > 1 or found is None or not mean:
+        return ""
+    is_wide = found.deviation > WIDE_SPREAD * mean
+    return f"±{SPACE}{rounded(found.deviation, 2)}" if is_wide else ""
+
+
 def board_anchor(board: Board) -> str:
     """Where the board of a load stands on the page."""
     return f"{model_links.anchor(board.machine)}-{board.use.key}"
@@ -119,12 +144,6 @@ def width_name(bits: int | None) -> str:
     if bits is None:
         return "Weights not stated"
     return f"{bits}{SPACE}bits"
-
-
-def size_name(row: RankedModel) -> str:
-    """The range of sizes into which a model falls."""
-    size = row.billions
-    return UNKNOWN if size is None else next(SIZES[end] for end in SIZES if size <= end)
 
 
 def entry_text(entry: RankedFigure, metric: Metric) -> str:
@@ -219,6 +238,8 @@ def notes(board: Board) -> list[str]:
         if row.best.capacity is not None and row.best.capacity.at_least
     }
     found += [_BOUNDS[is_placed] for is_placed in (True, False) if is_placed in bounds]
+    if board.metric.name == GENERATION and any(map(spread, speeds)):
+        found.append(SPREAD)
     records = [record for speed in speeds for record in speed.records]
     found += filter(None, [sentences.about_prompts(board.metric, records)])
     alone = sum(len(speed.records) == 1 for speed in speeds)
@@ -228,8 +249,8 @@ def notes(board: Board) -> list[str]:
 
 
 _BOUNDS = {
-    True: "“Or more”: every rate that was measured holds; these models stand before the ranking, in no order.",
-    False: "Last stand those whose measurement ended at a lower rate than the others': they cannot be placed.",
+    True: "“Or more”: held every rate tried; listed first, not ranked.",
+    False: "Listed last, not ranked: held every rate tried, of which the highest was lower than others held.",
 }
 """Whether a figure that is a bound has a place, to what it means."""
 
@@ -262,10 +283,8 @@ def _why(board: Board, speed: Speed) -> str:
 
 def _filters(boards: Sequence[Board]) -> dict[str, Sequence[str]]:
     """What the boards can be filtered by: each field with its values, where there are several."""
-    sizes = {size_name(row) for board in boards for row in board.rows}
     speeds = [speed for board in boards for speed in board.speeds]
     fields = {
-        "size": [name for name in (*SIZES.values(), UNKNOWN) if name in sizes],
         "weights": sorted({speed.weights for speed in speeds}),
         "engine": sorted({speed.setup.engine or "not stated" for speed in speeds}),
     }

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sparkpub.record.identity import expected, shown
 from sparkpub.record.record import Record
-from sparkpub.record.text import spread
+from sparkpub.record.text import rounded, spread
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import stated_sizes
 from sparkpub.review.physics import machine_of
@@ -124,6 +124,13 @@ class Fit(NamedTuple):
             return f"{self.weights_gib:.1f} GiB"
         return f"~{self.weights_gib:.0f} GiB"
 
+    def left(self, total: float | None) -> str:
+        """What it leaves of so many GiB."""
+        if not total:
+            return "not known"
+        rest = total - self.weights_gib
+        return f"{rest:.0f} GiB" if rest > 0 else "does not fit"
+
 
 def fits(speeds: Iterable[Speed]) -> list[Fit]:
     """A row for each model, format and machine of which the size is known, in the order met."""
@@ -133,6 +140,18 @@ def fits(speeds: Iterable[Speed]) -> list[Fit]:
         if key not in found and (fit := _fit(speed)) is not None:
             found[key] = fit
     return list(found.values())
+
+
+def left(publication: Publication, speeds: Iterable[Speed]) -> Table:
+    """What weights leave of the memory: a row for each format and machine of which the size is known."""
+    rows = []
+    for fit in fits(speeds):
+        total, kv = of_machine(publication, fit.speed.machine), fit.kv_mib_per_1k
+        memory = f"{total:.1f} GiB, {fit.speed.machine}" if total else ""
+        cache = f"{rounded(kv)} MiB" if kv else "not known"
+        rows.append((fit.speed.weights, fit.weights, fit.left(total), memory, cache))
+    heads = ("Format", "Weights", "Left", "Memory", "KV cache of 1,000 tokens")
+    return Table(heads, rows)
 
 
 def _fit(speed: Speed) -> Fit | None:

@@ -137,10 +137,7 @@ def context(
         "accuracy": [
             found[1:] for found in accuracy(publication) if found[0] == model.name
         ],
-        "fits": [
-            (fit, memory.of_machine(publication, fit.speed.machine))
-            for fit in memory.fits(model.speeds)
-        ],
+        "fits": memory.left(publication, model.speeds),
     }
 
 
@@ -220,11 +217,15 @@ def _means(metric: str, speeds: Sequence[Speed], results: Results) -> list[float
     """What these reached, the smallest first, and what cells of the same builds did that have no rate."""
     found = [mean for speed in speeds if (mean := speed.mean(metric))]
     for campaign, *build in {(speed.campaign, *speed.cell[:2]) for speed in speeds}:
+        rated = {
+            row.cell
+            for rate in RATES
+            for row in results.cell_rows.where(campaign=campaign, metric=rate)
+        }
         found += [
             row.mean
-            for row in results.cells_of(campaign, metric)
-            if [*row.cell[:2]] == build
-            and not any(results.cell(campaign, row.cell, rate) for rate in RATES)
+            for row in results.cell_rows.where(campaign=campaign, metric=metric)
+            if [*row.cell[:2]] == build and row.cell not in rated
         ]
     return sorted(found)
 

@@ -48,7 +48,7 @@ def explorer(
     """What the explorer's template needs, or None where there is no run with a metric.
 
     `settings` is read by `explorer.js`: the address of the runs from the root of the
-    site, the titles of campaigns, and the metrics with unit and decimals.
+    site, the titles of campaigns, and the decimals of metrics.
     """
     found = {
         metric.name: metric
@@ -67,16 +67,11 @@ def explorer(
     # What is special about one of several environments has no room in a legend of all campaigns.
     called = {row["environment"]: parts_of(row["environment"])[0] for row in rows}
     figure = explore.figure(rows, across, up, called)
-    described = ("name", "label", "unit", "decimals")
     return {
         "settings": {
             "rows": table.address,
             "titles": titles,
-            "metrics": [
-                {name: getattr(metric, name) for name in described}
-                for metric in metrics
-            ],
-            "columns": [metric.name for metric in columns],
+            "decimals": {metric.name: metric.decimals for metric in metrics},
         },
         "metrics": metrics,
         "across": across,

@@ -59,9 +59,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def of(name: str, own: Mapping[str, Metric] = METRICS) -> str:
-    """One of the references below by name: `{{ reference("metrics") }}`, with campaigns' `own` metrics."""
+    """One of the references below by name: `{{ reference("metrics") }}`, with the metrics that runs have."""
     if name == "metrics":
-        return metrics({**METRICS, **own, **METRICS})
+        return metrics(own)
     made = _REFERENCES.get(name)
     if made is not None:
         return made()
@@ -78,10 +78,21 @@ _BETTER = {
 }
 
 
-def metrics(known: Mapping[str, Metric]) -> str:
-    """The definition of every metric under an anchor of its name; those of campaigns alone come last."""
+def metrics(found: Mapping[str, Metric]) -> str:
+    """The definition of every metric that runs have, under an anchor of its name, those of campaigns alone last; of the
+    others a line that opens."""
+    known = {name: found[name] for name in {**METRICS, **found} if name in found}
+    rest = [metric for name, metric in METRICS.items() if name not in found]
+    lines = _definitions(known.values())
+    if not rest:
+        return lines
+    others = folded(f"{len(rest)} more, which no run here has", _definitions(rest))
+    return f"{lines}\n\n{others}".strip()
+
+
+def _definitions(known: Iterable[Metric]) -> str:
     lines, said = [], ""
-    for metric in known.values():
+    for metric in known:
         line = f"- **{plain(metric.label)}**{{ #{slug(metric.name)} }} `{metric.name}` "
         # Of a family what all have in common is said with the first.
         family, _, own = metric.definition.rpartition("; ")
@@ -135,7 +146,7 @@ def _checks() -> str:
 def folded(summary: str, behind: str) -> str:
     """Markdown of a line that opens."""
     return (
-        '<details class="sp-plain" markdown="1">\n'
+        '<details markdown="1">\n'
         f"<summary>{html.escape(summary)}</summary>\n\n{behind}\n\n</details>"
     )
 
@@ -366,8 +377,8 @@ def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
     if found:
         said = f"{said.rstrip('.')} ({found})."
     return (
-        f'<details class="sp-plain sp-claim" markdown="1">\n'
-        f'<summary markdown="span">{said} **{word}**{{ .sp-verdict .sp-{word} }}</summary>\n\n'
+        f'<details class="sp-claim" markdown="1">\n'
+        f'<summary markdown="span">{said} **{word}**{{ .sp-chip .sp-{word} }}</summary>\n\n'
         f"{behind}\n\n</details>"
     )
 

@@ -137,7 +137,10 @@ def standing(publication: Publication, record: Record, name: str) -> Standing:
     """A metric of a run beside the others of its cell."""
     given = record.metrics[name]
     metric, value = metric_of(name, given), given.value
-    cell = publication.results.cell(record.campaign, record.cell, name)
+    found = publication.results.cell_rows.where(
+        campaign=record.campaign, cell=record.cell, metric=name
+    )
+    cell = next(iter(found), None)
     if value is None or cell is None or record.run_id not in cell.runs:
         return Standing(metric, given)
     if not cell.mean or metric.unit == "°C":

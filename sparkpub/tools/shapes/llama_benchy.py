@@ -108,7 +108,7 @@ def _said(text: str) -> Document:
     if tokenizer is not None:
         said["client"] = {"tokenizer": tokenizer}
     known = {"timestamp": date, "runs": runs}
-    return said | {name: value for name, value in known.items() if value is not None}
+    return said | reading.said(known)
 
 
 def fallback_tokenizer(log: str) -> str | None:

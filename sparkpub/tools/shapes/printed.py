@@ -133,11 +133,7 @@ def _of_vllm(figures: Document, options: dict[str, str]) -> Document:
         "request_rate": options.get("request_rate"),
         "burstiness": reading.number(options.get("burstiness")),
     }
-    return (
-        {name: value for name, value in known.items() if value is not None}
-        | figures
-        | {TOLD: options}
-    )
+    return reading.said(known) | figures | {TOLD: options}
 
 
 def twin(file: ResultFile) -> str | None:

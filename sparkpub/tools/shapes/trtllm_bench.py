@@ -117,8 +117,7 @@ def of_report(report: Document) -> Document:
 
 
 def _known(settings: Mapping[str, Any]) -> dict[str, str]:
-    words = {name: reading.word(value) for name, value in settings.items()}
-    return {name: word for name, word in words.items() if word is not None}
+    return reading.said({name: reading.word(settings[name]) for name in settings})
 
 
 def of_log(log: bytes) -> Document:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sparkpub.collect.environments.base import Launch
+from sparkpub.collect.environments.base import Launch, Running
 from sparkpub.collect.machine import processes
 from sparkpub.plan.workloads.base import Command
 
@@ -36,3 +36,10 @@ def a_launch(
 ) -> tuple[Launch, Kept]:
     log = Kept()
     return Launch(Command(argv), workdir, log.write, run, who or processes.me()), log
+
+
+def ended(running: Running) -> Running:
+    """A command that has ended by itself, once everything is undone."""
+    assert running.wait(60)
+    running.close()
+    return running

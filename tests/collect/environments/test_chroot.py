@@ -8,7 +8,7 @@ import pytest
 
 from sparkpub.collect.environments.chroot import Chroot
 from sparkpub.plan.environments import ChrootOptions
-from tests.collect.environments.launching import a_launch
+from tests.collect.environments.launching import a_launch, ended
 from tests.collect.environments.rootfs import BINDS, content, mounts
 
 pytestmark = pytest.mark.chroot
@@ -35,11 +35,8 @@ def test_a_command_sees_its_root_its_binds_and_a_clean_environment(
     chosen = options(
         root, binds=[*BINDS, f"{data}:/models:ro"], env={"CUDA_HOME": "/usr/local/cuda"}
     )
-    running = Chroot().launch(launch, chosen)
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 0, log.text
+    running = Chroot(chosen).launch(launch)
+    assert ended(running).code == 0, log.text
     lines = log.text.splitlines()
     assert lines[:2] == ["/sparkpub", "w"]
     assert "CUDA_HOME=/usr/local/cuda" in lines
@@ -56,9 +53,9 @@ def test_mounts_go_with_the_last_process_even_if_nobody_closes(
     tmp_path: Path, root: Path
 ) -> None:
     launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600")
-    running = Chroot().launch(launch, options(root))
+    running = Chroot(options(root)).launch(launch)
     while "up" not in log.text:
-        assert running.wait(0.05) is None, log.text
+        assert not running.wait(0.05), log.text
     assert not [mount for mount in mounts() if mount.startswith(str(root))]
     inside = [
         line.split()[4]
@@ -68,8 +65,7 @@ def test_mounts_go_with_the_last_process_even_if_nobody_closes(
         mount.startswith("/sparkpub") or mount.endswith("/sparkpub") for mount in inside
     )
     os.kill(running.pid, signal.SIGKILL)
-    assert running.wait(30) is not None
-    running.close()
+    ended(running)
 
 
 def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(
@@ -81,19 +77,15 @@ def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(
     data = tmp_path / "data"
     data.mkdir()
     launch, _ = a_launch(tmp_path, "sh", "-c", "ls -d /models/.")
-    running = Chroot().launch(launch, options(root, binds=[*BINDS, f"{data}:/models"]))
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 0
+    running = Chroot(options(root, binds=[*BINDS, f"{data}:/models"])).launch(launch)
+    assert ended(running).code == 0
     assert list(outside.iterdir()) == []
 
 
 def test_obstacles_are_named_before_the_night(tmp_path: Path, root: Path) -> None:
-    assert Chroot().obstacles(options(root)) == []
-    missing = Chroot().obstacles(
-        options(root, binds=["/no/such:/models"]), ["/no/such/m", "/srv/m"]
-    )
+    assert Chroot(options(root)).obstacles() == []
+    unbound = Chroot(options(root, binds=["/no/such:/models"]))
+    missing = unbound.obstacles(["/no/such/m", "/srv/m"])
     assert [item.what for item in missing] == [
         "bind source /no/such does not exist",
         "no model at /no/such/m",
@@ -101,5 +93,5 @@ def test_obstacles_are_named_before_the_night(tmp_path: Path, root: Path) -> Non
     ]
     assert (
         "no root file system"
-        in Chroot().obstacles(options(tmp_path / "absent"))[0].what
+        in Chroot(options(tmp_path / "absent")).obstacles()[0].what
     )

@@ -12,7 +12,7 @@ from sparkpub.collect.machine import processes
 from sparkpub.collect.workdir import SHARED
 from sparkpub.plan.environments import DockerOptions
 from sparkpub.record.errors import CollectError
-from tests.collect.environments.launching import a_launch
+from tests.collect.environments.launching import a_launch, ended
 from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar, an_engine
 
 pytestmark = pytest.mark.docker
@@ -37,11 +37,8 @@ def options(image: str, **others: object) -> DockerOptions:
 
 def said(tmp_path: Path, chosen: DockerOptions, *argv: str) -> tuple[int, str]:
     launch, log = a_launch(tmp_path, *argv)
-    running = Docker().launch(launch, chosen)
-    ended = running.wait(60)
-    running.close()
-    assert ended is not None
-    return ended.code, log.text
+    running = Docker(chosen).launch(launch)
+    return ended(running).code, log.text
 
 
 def test_a_command_runs_in_a_container_and_leaves_none(
@@ -49,13 +46,12 @@ def test_a_command_runs_in_a_container_and_leaves_none(
 ) -> None:
     script = "pwd; echo $A; echo err >&2; echo made > {workdir}/out; exit 3"
     launch, log = a_launch(tmp_path, "sh", "-c", script, run="r-plain")
-    running = Docker().launch(launch, options(image, env={"A": "b"}))
-    ended = running.wait(60)
-    assert ended is not None
-    assert ended.code == 3
+    running = Docker(options(image, env={"A": "b"})).launch(launch)
+    assert running.wait(60)
+    assert running.code == 3
     assert sorted(log.text.splitlines()) == ["/sparkpub", "b", "err"]
     assert (tmp_path / "out").read_text() == "made\n"
-    facts = ended.container
+    facts = running.container
     assert facts is not None
     assert facts.image == image
     assert facts.image_id == client.images.get(image).id
@@ -91,11 +87,8 @@ def test_a_container_of_another_user_works_in_the_folder_of_its_run(
     (work / "given").write_text("5\n")
     launch, log = a_launch(work, "sh", "-c", WORKING)
     chosen = {} if user is None else {"user": user}
-    running = Docker().launch(launch, options(worker, **chosen))
-    ended = running.wait(60)
-    running.close()
-    assert ended is not None
-    assert (ended.code, log.text) == (0, "4321\n")
+    running = Docker(options(worker, **chosen)).launch(launch)
+    assert (ended(running).code, log.text) == (0, "4321\n")
     assert (work / "made").read_text() == "5\n"
     assert running.isolation.work_folder == SHARED
     assert running.isolation.control_group == "the engine's, for this container"
@@ -107,20 +100,19 @@ def test_running_out_of_memory_is_told_from_an_end_by_the_collector(
 ) -> None:
     script = "trap '' TERM; while :; do sleep 1; done" if killed else "tail /dev/zero"
     launch, _ = a_launch(tmp_path, "sh", "-c", script)
-    running = Docker().launch(launch, options(image, memory="24m", memory_swap="24m"))
-    ended = running.stop(grace=0) if killed else running.wait(60)
+    running = Docker(options(image, memory="24m", memory_swap="24m")).launch(launch)
+    running.stop(grace=0) if killed else running.wait(60)
     running.close()
-    assert ended is not None
-    assert ended.code == 137
+    assert running.code == 137
     # An engine on control groups of version 1 sometimes misses the kernel's notice.
-    assert ("out of memory" in (ended.error or "")) is not killed
+    assert ("out of memory" in (running.error or "")) is not killed
 
 
 def test_an_image_is_never_pulled(image: str) -> None:
-    (obstacle,) = Docker().obstacles(options("sparkpub-no-such-image:1"))
+    (obstacle,) = Docker(options("sparkpub-no-such-image:1")).obstacles()
     assert "not on this machine" in obstacle.what
     assert "docker pull" in obstacle.remedy
-    assert Docker().obstacles(options(image)) == []
+    assert Docker(options(image)).obstacles() == []
 
 
 @pytest.mark.parametrize(
@@ -135,7 +127,7 @@ def test_a_container_that_cannot_start_is_one_clear_error_and_leaves_nothing(
 ) -> None:
     launch, _ = a_launch(tmp_path, *argv, run="r-bad")
     with pytest.raises(CollectError, match="cannot be started"):
-        Docker().launch(launch, options(image, **others))
+        Docker(options(image, **others)).launch(launch)
     assert (
         client.containers.list(all=True, filters={"label": f"{RUN_LABEL}=r-bad"}) == []
     )
@@ -154,7 +146,7 @@ def test_only_orphans_of_dead_collectors_are_removed(client: Any, image: str) ->
     dead = start({OWNER_LABEL: processes.spelled(999999999, "1"), RUN_LABEL: "r-dead"})
     living, foreign = start({OWNER_LABEL: processes.me()}), start({})
     try:
-        assert Docker().reap() == [f"removed container {dead.short_id} of run r-dead"]
+        assert Docker.reap() == [f"removed container {dead.short_id} of run r-dead"]
         left = {container.id for container in client.containers.list(all=True)}
         assert {living.id, foreign.id} <= left
         assert dead.id not in left
@@ -166,15 +158,12 @@ def test_only_orphans_of_dead_collectors_are_removed(client: Any, image: str) ->
 def test_a_container_removed_from_outside_ends_the_run(
     tmp_path: Path, client: Any, image: str
 ) -> None:
-    running = Docker().launch(
-        a_launch(tmp_path, "sleep", "600", run="r-gone")[0], options(image)
-    )
+    launch, _ = a_launch(tmp_path, "sleep", "600", run="r-gone")
+    running = Docker(options(image)).launch(launch)
     (container,) = client.containers.list(filters={"label": f"{RUN_LABEL}=r-gone"})
     container.remove(force=True)
     end = time.monotonic() + 30
-    ended = None
-    while ended is None and time.monotonic() < end:
-        ended = running.wait(0.2)
+    while not running.wait(0.2) and time.monotonic() < end:
+        pass
     running.close()
-    assert ended is not None
-    assert ended.code != 0
+    assert running.code != 0

@@ -47,7 +47,7 @@ def test_an_engine_that_may_be_elsewhere_is_an_obstacle(
         api=SimpleNamespace(base_url=address), images=SimpleNamespace(get=str)
     )
     monkeypatch.setattr(docker, "_engine", lambda: nullcontext(client))
-    assert [item.what for item in Docker().obstacles(options())] == said
+    assert [item.what for item in Docker(options()).obstacles()] == said
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refusal() -> str:
-    (obstacle,) = Docker().obstacles(options())
+    (obstacle,) = Docker(options()).obstacles()
     return obstacle.what
 
 

@@ -14,7 +14,7 @@ from sparkpub.collect.environments.host import Host
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.plan.environments import HostOptions
-from tests.collect.environments.launching import a_launch, until
+from tests.collect.environments.launching import a_launch, ended, until
 
 ESCAPE = """import os, time
 if os.fork() == 0:
@@ -46,11 +46,8 @@ def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(
         "-c",
         code + "; open('{workdir}/out','w').write('x'); sys.exit(3)",
     )
-    running = Host().launch(launch, HostOptions(env={"A": "b {workdir}"}))
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 3
+    running = Host(HostOptions(env={"A": "b {workdir}"})).launch(launch)
+    assert ended(running).code == 3
     assert sorted(log.text.splitlines()) == sorted(
         [f"{tmp_path} b {tmp_path} r1", "err"]
     )
@@ -60,30 +57,27 @@ def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(
 
 def test_stopping_ends_processes_that_left_their_session(tmp_path: Path) -> None:
     launch, log = a_launch(tmp_path, "{python}", "-c", ESCAPE + "time.sleep(600)")
-    running = Host().launch(launch, HostOptions())
+    running = Host(HostOptions()).launch(launch)
     until(lambda: log.text.endswith("\n"))
     escaped = int(log.text)
-    running.stop(grace=5)
     running.close()
     assert gone(escaped)
 
 
 def test_what_outlives_its_command_is_ended_with_it(tmp_path: Path) -> None:
     launch, log = a_launch(tmp_path, "{python}", "-c", ESCAPE + "time.sleep(0.3)")
-    running = Host().launch(launch, HostOptions())
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 0
+    running = Host(HostOptions()).launch(launch)
+    assert ended(running).code == 0
     assert gone(int(log.text))
 
 
 def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     code = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up',flush=True); time.sleep(600)"
     launch, log = a_launch(tmp_path, "{python}", "-c", code)
-    running = Host().launch(launch, HostOptions())
+    running = Host(HostOptions()).launch(launch)
     until(lambda: "up" in log.text)
-    assert running.stop(grace=0.2).code == -signal.SIGKILL
+    running.stop(grace=0.2)
+    assert running.code == -signal.SIGKILL
     running.close()
 
 
@@ -122,12 +116,13 @@ def test_what_has_ended_is_not_stopped_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process id may belong to somebody else by then."""
-    running = Host().launch(a_launch(tmp_path, "true")[0], HostOptions())
-    assert running.wait(30) is not None
+    running = Host(HostOptions()).launch(a_launch(tmp_path, "true")[0])
+    assert running.wait(30)
     sent: list[object] = []
     monkeypatch.setattr(
         "sparkpub.collect.environments.host.end", lambda *call: sent.append(call)
     )
-    assert running.stop().code == 0
+    running.stop()
+    assert running.code == 0
     running.close()
     assert sent == []

@@ -8,7 +8,7 @@ import pytest
 from sparkpub.collect.environments.nspawn import Nspawn
 from sparkpub.collect.machine import processes
 from sparkpub.plan.environments import NspawnOptions, Place
-from tests.collect.environments.launching import a_launch
+from tests.collect.environments.launching import a_launch, ended
 from tests.collect.environments.rootfs import BINDS, content
 
 pytestmark = pytest.mark.nspawn
@@ -40,11 +40,8 @@ def test_a_command_sees_its_root_its_binds_its_devices_and_nothing_of_the_operat
         devices=("/dev/loop-control",),
         ulimits={"nofile": 333},
     )
-    running = Nspawn().launch(launch, chosen)
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 9, log.text
+    running = Nspawn(chosen).launch(launch)
+    assert ended(running).code == 9, log.text
     lines = log.text.splitlines()
     assert lines[:2] == ["/sparkpub", "w"]
     for line in ("CUDA_HOME=/usr/local/cuda", "read-only", "/dev/loop-control", "333"):
@@ -64,17 +61,15 @@ def test_a_stopped_run_leaves_no_process_and_no_mount_point(
     before = content(root)
     name = f"r-{tmp_path.name}-{os.getpid()}"
     launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600", run=name)
-    running = Nspawn().launch(launch, options(root))
+    running = Nspawn(options(root)).launch(launch)
     # A server and its client run in one root at the same time.
     second, said = a_launch(tmp_path, "echo", "client", run="r2")
-    client = Nspawn().launch(second, options(root))
-    assert client.wait(30) is not None
-    client.close()
+    client = Nspawn(options(root)).launch(second)
+    ended(client)
     # Where /run is no tmpfs, systemd-nspawn adds a line about its own folder there.
     assert said.text.splitlines()[0] == "client"
     while "up" not in log.text:
-        assert running.wait(0.05) is None, log.text
-    running.stop(5)
+        assert not running.wait(0.05), log.text
     running.close()
     assert name not in processes.marked("SPARKPUB_RUN").values()
     assert content(root) == before

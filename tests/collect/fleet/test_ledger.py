@@ -40,12 +40,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def a_delivery(
-    ledger: Ledger, machine: str, tmp_path: Path, second: int = 0, **fields: Any
+    ledger: Ledger, machine: str, second: int = 0, **fields: Any
 ) -> tuple[Stored, dict[str, bytes]]:
     """What a machine delivers of its lease; `second` tells one measurement from the next."""
     job = ledger.leases[machine]
     stem = f"{'_'.join(job.run.cell)}_{job.run.iteration}_{machine[0]}{second}"
-    log = tmp_path / f"{stem}.log"
+    log = ledger.choice.data / f"{stem}.log"
     log.write_text(f"log of {stem}\n")
     evidence = Evidence(
         role="log", path=log.name, sha256=file_sha256(log), bytes=log.stat().st_size
@@ -63,7 +63,7 @@ def a_delivery(
         "evidence": (evidence,),
     }
     record = a_record({"output_throughput_tok_s": 5.0}, **(known | fields))
-    return Stored(record, tmp_path / "far.json"), {log.name: log.read_bytes()}
+    return Stored(record, log), {log.name: log.read_bytes()}
 
 
 def leased(ledger: Ledger, machine: str) -> tuple[str, int]:
@@ -72,14 +72,20 @@ def leased(ledger: Ledger, machine: str) -> tuple[str, int]:
     return job.run.model, job.run.iteration
 
 
+def done(ledger: Ledger, machine: str, **fields: Any) -> tuple[str, int]:
+    """The next run of a machine, which it delivers."""
+    found = leased(ledger, machine)
+    ledger.keep(machine, *a_delivery(ledger, machine, **fields))
+    return found
+
+
 def test_a_model_is_measured_on_one_machine_in_the_order_of_the_plan(
     tmp_path: Path,
 ) -> None:
     ledger = a_ledger(tmp_path, [])
     given = []
     for machine in (ONE, TWO, TWO, ONE):
-        given.append((machine[0], *leased(ledger, machine)))
-        ledger.keep(machine, *a_delivery(ledger, machine, tmp_path))
+        given.append((machine[0], *done(ledger, machine)))
     assert given == [("1", "a", 1), ("2", "b", 1), ("2", "b", 2), ("1", "a", 2)]
     assert ledger.next(ONE) is ledger.next(TWO) is None
     assert len(known_records(folder(tmp_path))) == 4
@@ -88,12 +94,10 @@ def test_a_model_is_measured_on_one_machine_in_the_order_of_the_plan(
 
 def test_a_model_moves_where_its_machine_is_gone(tmp_path: Path) -> None:
     ledger = a_ledger(tmp_path, [])
-    leased(ledger, ONE)
-    ledger.keep(ONE, *a_delivery(ledger, ONE, tmp_path))
+    done(ledger, ONE)
     leased(ledger, ONE)
     for _ in range(2):
-        leased(ledger, TWO)
-        ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
+        done(ledger, TWO)
     assert ledger.next(TWO) is None
     assert not ledger.over()  # it is to ask again
     ledger.leave(f"node of {ONE}")
@@ -125,14 +129,12 @@ def test_each_machine_repeats_a_campaign_even_one_that_was_lost_before_another_c
         ledger.leave(f"node of {machine}")
     ledger.join(TWO, "node that came late")
     for _ in range(4):
-        leased(ledger, TWO)
-        ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
+        done(ledger, TWO)
     assert ledger.next(TWO) is None
     assert ledger.hear(NOTHING)[1]  # runs are left, which the command waits with
     ledger.join(ONE, "node after a power cut")
     for _ in range(4):
-        leased(ledger, ONE)
-        ledger.keep(ONE, *a_delivery(ledger, ONE, tmp_path))
+        done(ledger, ONE)
     assert len(known_records(folder(tmp_path))) == 8
     assert not ledger.hear(NOTHING)[1]
 
@@ -142,7 +144,7 @@ def test_a_second_delivery_is_refused_and_said(tmp_path: Path) -> None:
     said: list[str] = []
     ledger = a_ledger(tmp_path, said)
     leased(ledger, ONE)
-    delivery = a_delivery(ledger, ONE, tmp_path)
+    delivery = a_delivery(ledger, ONE)
     ledger.keep(ONE, *delivery)
     (record,) = known_records(folder(tmp_path))
     written = {path.name: path.read_bytes() for path in folder(tmp_path).iterdir()}
@@ -154,40 +156,26 @@ def test_a_second_delivery_is_refused_and_said(tmp_path: Path) -> None:
     assert f"{record.run_id} is here in its place; not kept" in said[-1]
 
 
-def test_a_late_delivery_is_refused_where_the_run_was_measured_again(
-    tmp_path: Path,
+@pytest.mark.parametrize("first", [ONE, TWO])
+def test_of_a_late_delivery_and_another_one_the_first_is_kept(
+    tmp_path: Path, first: str
 ) -> None:
+    """Whoever is at the run meanwhile comes late, too, and its lease ends all the same."""
     said: list[str] = []
     ledger = a_ledger(tmp_path, said)
     leased(ledger, ONE)
-    late = a_delivery(ledger, ONE, tmp_path)
+    deliveries = {ONE: a_delivery(ledger, ONE)}
     ledger.leave(f"node of {ONE}")
     assert leased(ledger, TWO) == ("a", 1)
-    ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
-    ledger.keep(ONE, *late)
+    deliveries[TWO] = a_delivery(ledger, TWO)
+    for machine in sorted(deliveries, key=lambda machine: machine != first):
+        ledger.keep(machine, *deliveries[machine])
     (record,) = known_records(folder(tmp_path))
-    assert record.machine.id == TWO
+    assert record.machine.id == first
     assert f"came late: {record.run_id} is here in its place; not kept" in said[-1]
-
-
-def test_a_late_delivery_is_kept_where_nobody_measured_the_run_again(
-    tmp_path: Path,
-) -> None:
-    """Then whoever is at it comes late, and its lease ends all the same."""
-    ledger = a_ledger(tmp_path, [])
-    leased(ledger, ONE)
-    late = a_delivery(ledger, ONE, tmp_path)
-    ledger.leave(f"node of {ONE}")
-    leased(ledger, TWO)
-    ledger.keep(ONE, *late)
-    ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
-    (record,) = known_records(folder(tmp_path))
-    assert record.machine.id == ONE
     assert ledger.leases == {}
-    assert leased(ledger, TWO) == (
-        "b",
-        1,
-    )  # the other model is ONE's, which may come back
+    # The other model is ONE's where that measured the run: it may come back.
+    assert leased(ledger, TWO) == ("b" if first == ONE else "a", 1 + (first == TWO))
 
 
 def test_as_many_runs_as_were_asked_for_are_given_to_all_machines_together(
@@ -197,11 +185,11 @@ def test_as_many_runs_as_were_asked_for_are_given_to_all_machines_together(
     ledger.choice = replace(ledger.choice, max_runs=3)
     leased(ledger, ONE)
     leased(ledger, TWO)
-    ledger.keep(ONE, *a_delivery(ledger, ONE, tmp_path))
+    ledger.keep(ONE, *a_delivery(ledger, ONE))
     leased(ledger, ONE)
-    ledger.keep(TWO, *a_delivery(ledger, TWO, tmp_path))
+    ledger.keep(TWO, *a_delivery(ledger, TWO))
     assert ledger.next(TWO) is None
-    ledger.keep(ONE, *a_delivery(ledger, ONE, tmp_path))
+    ledger.keep(ONE, *a_delivery(ledger, ONE))
     assert ledger.over()
     assert ledger.outcome(None).limited
 

@@ -11,7 +11,7 @@ from sparkpub.collect.machine.nvml import Gpus
 from sparkpub.plan.environments import DockerOptions
 from sparkpub.plan.plan import plan
 from sparkpub.record.telemetry import VISIBLE
-from tests.collect.collecting import a_matrix, records, run
+from tests.collect.collecting import a_matrix, measured, text_of
 from tests.collect.fake_nvml import FakeNvml
 
 
@@ -78,7 +78,7 @@ def test_a_container_declares_its_gpus_by_its_own_flags(
 
 def test_a_command_sees_the_gpus_that_its_environment_names(tmp_path: Path) -> None:
     environments = {"native": {"type": "host", "gpus": [2, 0]}}
-    run(
+    record = measured(
         a_matrix(
             'echo "rate 5 $CUDA_VISIBLE_DEVICES"',
             environments=environments,
@@ -86,9 +86,6 @@ def test_a_command_sees_the_gpus_that_its_environment_names(tmp_path: Path) -> N
         ),
         tmp_path,
     )
-    (record,) = records(tmp_path)
-    log = record.file("log")
-    assert log is not None
-    assert (tmp_path / "small" / log.path).read_text() == "rate 5 2,0\n"
+    assert text_of(record, tmp_path) == "rate 5 2,0\n"
     assert [gpu.index for gpu in record.machine.gpus] == [0, 2]
     assert record.machine.gpus_there == 4

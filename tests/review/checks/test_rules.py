@@ -13,9 +13,9 @@ from sparkpub.review.checks import CHECKS, conditions, rules, sensors
 from sparkpub.review.checks.rules import (
     CALLED,
     DEFINED,
-    Breaks,
     FiguresOfRuns,
     Rule,
+    Wrong,
     broken,
 )
 
@@ -27,7 +27,13 @@ def test_every_name_of_a_rule_is_given_by_something() -> None:
     given |= {"deviation_tpot", "deviation_output_tokens", "True"}
     source = "".join(map(inspect.getsource, (rules, conditions, sensors)))
     asked = [one.cases for check in CHECKS.values() for one in check.asked]
-    every = [rule for one in asked if isinstance(one, Breaks) for rule in one.rules]
+    every = [
+        rule
+        for one in asked
+        if isinstance(one, Wrong)
+        for rule in one.asked
+        if isinstance(rule, Rule)
+    ]
     expressions = [part for rule in every for part in (rule.holds, *rule[2:])]
     for expression in (*DEFINED.values(), *expressions):
         for name in re.findall(r"\b[A-Za-z_]\w+", expression):

@@ -1,6 +1,6 @@
 """How far runs lie apart, in which order they ran, and which metrics are one: cells and comparisons at their limits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -9,7 +9,6 @@ import pytest
 
 from sparkpub.record.record import Machine, Plan, Spread
 from sparkpub.record.store import Stored
-from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.spread import (
     drifts,
     high_variation,
@@ -18,8 +17,6 @@ from sparkpub.review.checks.spread import (
     small_sample,
 )
 from sparkpub.review.checks.view import View
-from sparkpub.review.tables.column import rows
-from sparkpub.review.tables.comparisons import comparisons
 from tests.review.checks.in_memory import (
     a_run,
     a_view,
@@ -82,78 +79,41 @@ def test_the_memory_of_a_server_that_was_there_before_is_no_result_of_a_run(
 
 # -- the order of runs -------------------------------------------------------------------------------------------
 
-NAMES = {"A": "native", "B": "container"}
-SPEED = {"A": (100.0, 100.2, 99.9), "B": (110.0, 110.3, 109.8)}
-"""Tokens per second, in turn: but for its order, every comparison of four runs a side or more is decided."""
+HERE, THERE = {"machine": Machine(id="a")}, {"machine": Machine(id="b")}
 
 
-def in_turn(sequence: str, order: str, done: int = 0, **fields: Any) -> list[Stored]:
-    """Runs that began one minute after the other. Iterations are counted on each side by itself, after those that are
-    `done`: the first A and the first B are a round."""
-    runs: list[Stored] = []
-    seen = dict.fromkeys(NAMES, done)
-    for minute, side in enumerate(sequence):
-        seen[side] += 1
-        plan = Plan(position=minute, order=order)
-        about = {"environment": NAMES[side], "iteration": seen[side], "plan": plan}
-        speed = {TPUT: SPEED[side][seen[side] % 3]}
-        runs.append(a_run(speed, minute=minute, **about, **fields))
-    return runs
-
-
-def verdict(runs: Sequence[Stored]) -> str:
-    """The verdict of the table: within each machine that ran both sides, then over the machines."""
-    reviewed = a_view(*runs).reviewed
-    name = reviewed.campaign.name
-    table = comparisons(reviewed.table, {name: reviewed})
-    table = table[table["machine"].isna()]
-    (row,) = rows(table[table["metric"] == TPUT])
-    return str(row.verdict)
-
-
-def is_error(runs: Sequence[Stored]) -> bool:
-    """Whether the check finds blocks; runs out of the order of the plan are a warning of their own."""
-    found = CHECKS["order-confound"].run(a_view(*runs))
-    return any(finding.severity == "error" for finding in found)
+def in_turn(sequence: str, begin: int = 0, **fields: Any) -> list[Stored]:
+    """Runs that began one minute after the other: the first A and the first B are a round."""
+    return [
+        a_run(
+            {TPUT: 100.0},
+            environment={"A": "native", "B": "container"}[side],
+            iteration=begin + sequence[: place + 1].count(side),
+            minute=begin + place,
+            plan=Plan(position=begin + place, order="interleaved"),
+            **fields,
+        )
+        for place, side in enumerate(sequence)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("order", "sequence", "is_blocked"),
+    ("runs", "is_found"),
     [
-        ("interleaved", "ABBAABBAAB", False),
-        ("interleaved", "AAAAABBBBB", True),
-        ("random", "AAAAABBBBB", True),
-        # 16 of 20 pairs of A first, and 15.
-        ("as-published", "AABABBABB", True),
-        ("as-published", "AABBABABB", False),
-        # What was declared holds, whatever came of it.
-        ("blocked", "ABABABABAB", True),
-        # Three whole rounds carry no verdict, and 15 of 18 pairs have A first; four do, whatever came after them.
-        ("interleaved", "ABABABBBB", True),
-        ("interleaved", "ABABABABBBBB", False),
+        (in_turn("ABBAABBAAB"), False),
+        (in_turn("AAAAABBBBB"), True),
+        # Of several machines one is enough; between two that share nothing there is no order.
+        (in_turn("ABBAABBA", **HERE) + in_turn("BAABBAAB", 20, **THERE), False),
+        (in_turn("ABBAABBA", **HERE) + in_turn("AAAABBBB", 20, **THERE), True),
+        (in_turn("AAAA", **HERE) + in_turn("BBBB", 20, **THERE), False),
     ],
 )
-def test_the_verdict_and_the_check_agree_on_whether_environments_alternated(
-    order: str, sequence: str, is_blocked: bool
+def test_environments_that_ran_in_blocks_are_an_error(
+    runs: list[Stored], is_found: bool
 ) -> None:
-    runs = in_turn(sequence, order)
-    assert (verdict(runs) == "confounded") is is_blocked
-    assert is_error(runs) is is_blocked
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "is_blocked"),
-    [("ABBAABBA", "BAABBAAB", False), ("ABBAABBA", "AAAABBBB", True)],
-)
-def test_with_several_machines_the_order_on_each_of_them_counts(
-    first: str, second: str, is_blocked: bool
-) -> None:
-    runs = [
-        *in_turn(first, "interleaved", machine=Machine(id="a")),
-        *in_turn(second, "interleaved", done=20, machine=Machine(id="b")),
-    ]
-    assert (verdict(runs) == "confounded") is is_blocked
-    assert is_error(runs) is is_blocked
+    """Which orders are blocks is shown in the tests of `statistics.order`."""
+    found = told("order-confound", a_view(*runs))
+    assert [line[:5] for line in found] == ["error"] * is_found
 
 
 def placed(position: int, minute: int, attempt: int = 1, **fields: Any) -> Stored:
@@ -207,7 +167,7 @@ def measured(figure: Figure, iterations: int = 10, models: str = "abc") -> View:
     ],
 )
 def test_a_line_is_one_measurement(figure: Figure, is_found: bool) -> None:
-    found = [(pair.x, pair.y) for pair in restated(measured(figure))]
+    found = [(x, y) for _, x, y, _ in restated(measured(figure))]
     assert found == [("peak_memory_gib", "kv_cache_gib")] * is_found
 
 

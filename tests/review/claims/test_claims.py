@@ -11,7 +11,8 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.store import Stored
 from sparkpub.review.claims import ledger
 from tests.building import a_record
-from tests.review.claims.campaigns import a_dataset, a_review, verdict_on
+from tests.leaderboards import reviewed
+from tests.review.claims.campaigns import a_dataset, verdict_on
 
 METRIC = "output_throughput_tok_s"
 TEN = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.7, 99.3, 100.0]
@@ -256,7 +257,7 @@ def test_a_workload_without_the_metric_is_no_unit() -> None:
 
 
 def test_excluded_runs_count_only_when_asked() -> None:
-    review = a_review(a_dataset(ONE), excluded={"c-native_m_w_01": "a double"})
+    review = reviewed(a_dataset(ONE), out={"c-native_m_w_01": "a double"})
     for include, runs in (("counted", 9), ("all", 10)):
         expect = {"holds": f"runs = {runs}"}
         found = verdict_on(review.dataset, review, include=include, expect=expect)
@@ -283,7 +284,7 @@ def test_doubts_void_what_is_said_about_the_world(
     usual = {"campaign": "c", "cells": ("m/native/w",), "runs": (), "message": "so"}
     found = SimpleNamespace(check=check, **{"severity": "error", **usual, **changed})
     data = a_dataset(BOTH)
-    review = a_review(data, found, excluded={"out": "it did not happen"})
+    review = reviewed(data, findings=[found], out={"out": "it did not happen"})
     fields = comparing(about=about, expect={"equivalent_within_percent": 1})
     result = verdict_on(data, review, **fields)
     assert result.verdict == verdict

@@ -11,8 +11,8 @@ from sparkpub.record.record import Moment, Observed, Plan
 from sparkpub.record.store import CAMPAIGN_FILE, Stored, to_json
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
-from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from tests.building import a_record
+from tests.leaderboards import reviewed
 
 Cells = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """(model, environment) to metric to the values of iterations 1, 2, …"""
@@ -71,6 +71,9 @@ def a_campaign(
             environment=environment,
             **chosen,
         )
+        kind = {"type": "docker" if environment == "container" else "host"}
+        asked = record.requested.model_copy(update={"environment": kind})
+        record = record.model_copy(update={"requested": asked})
         if published:
             told = {
                 key: value.model_copy(update={"source": "published"})
@@ -107,19 +110,6 @@ def written(campaign: CampaignData, data: Path) -> Path:
     return folder
 
 
-def reviewed_of(
-    dataset: Dataset, out: Mapping[str, str]
-) -> dict[str, ReviewedCampaign]:
-    """All campaigns, without the runs in `out` (run id to reason)."""
-    campaigns = {}
-    for name, data in dataset.campaigns.items():
-        own = {record.run_id for record in data.records}
-        campaigns[name] = ReviewedCampaign(
-            data, {run: reason for run, reason in out.items() if run in own}
-        )
-    return campaigns
-
-
 def a_dataset(*campaigns: CampaignData) -> Dataset:
     """A data folder in memory."""
     return Dataset(Path(), {data.name: data for data in campaigns})
@@ -129,5 +119,4 @@ def unreviewed(
     dataset: Dataset, out: Mapping[str, str] | None = None, **asked: Any
 ) -> Results:
     """What a dataset shows where no check takes a run out; those in `out` (run id to reason) do not count."""
-    campaigns = reviewed_of(dataset, out or {})
-    return Results(ReviewedDataset(dataset, campaigns), **asked)
+    return Results(reviewed(dataset, out=out), **asked)

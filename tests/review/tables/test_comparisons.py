@@ -13,7 +13,7 @@ from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.review.tables.comparisons import (
     compare,
     deciding,
-    estimate,
+    estimates,
     judged,
 )
 from tests.review.statistics.campaigns import a_campaign
@@ -40,7 +40,7 @@ def compared(
     cells = {("m", name): {metric: values} for name, values in sides.items()}
     known = {name: each for name, each in zip(sides, servers, strict=True) if each}
     campaign = a_campaign("c", cells, order=order, matrix=declared, servers=known)
-    table = ReviewedCampaign(campaign).table
+    table = ReviewedCampaign(campaign).runs
     one, other = (table[table["environment"] == name] for name in sides)
     found = compare(one, other, campaign, margin)
     assert found is not None
@@ -93,7 +93,7 @@ def test_blocks_are_confounded_whatever_the_figures_and_still_described() -> Non
     )
     assert None not in (found.ci95_difference, found.ci95_ratio)
     assert found.why.startswith("The environments ran in separate blocks of time")
-    assert (estimate(found), estimate(found, percent=True)) == (None, None)
+    assert len(estimates(pd.DataFrame([found])).value) == 0
 
 
 @pytest.mark.parametrize("container", [FASTER, NEAR])

@@ -169,11 +169,11 @@ def test_a_table_has_a_row_per_model_and_what_each_value_gives(words: Words) -> 
         (
             'claim("sixty")',
             "The number of runs is 60, with TensorRT-LLM on the DGX Spark of phase1 (all recorded runs) "
-            "([refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }).",
+            "([refuted](../../claims/index.md#sixty){ .sp-chip .sp-refuted }).",
         ),
         (
             'verdict("sixty")',
-            "[refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }",
+            "[refuted](../../claims/index.md#sixty){ .sp-chip .sp-refuted }",
         ),
         ('verdicts("refuted")', "1"),
         ('finding("order-confound")', "1"),

@@ -1,6 +1,6 @@
 // Two or three published speeds side by side: model, then format and engine, then load. The address says which.
 import {remember} from './filters.js';
-import {head, json, make, number} from './page.js';
+import {head, json, make, number} from './sparkpub.js';
 
 const STEPS = ['model', 'recipe', 'load'];
 const FIGURES = {
@@ -9,15 +9,7 @@ const FIGURES = {
   ttft: 'First token (ms)',
   prompt: 'Prompt (tok/s)',
 };
-// Where requests arrive at a rate, throughput follows the rate, so that only how long they wait is compared.
-const OF_ARRIVALS = ['ttft'];
 const NONE = '–';
-
-/** A difference for a reader, with its sign. */
-export function signed(value, decimals) {
-  const text = number(value, decimals);
-  return value > 0 && parseFloat(text.replaceAll(',', '')) !== 0 ? `+${text}` : text;
-}
 
 /** Offer what there is at each step, keeping the reader's choices as far as they exist, else those of the first side;
  * returns the row that is chosen. */
@@ -27,9 +19,9 @@ function narrow(side, rows, wanted, first) {
     const select = side.elements[step];
     const texts = [...new Set(left.map((row) => row[step]))];
     if (step === 'model') texts.sort((a, b) => a.localeCompare(b));
-    if (step === 'model' && side.dataset.optional) texts.unshift(NONE);
+    if (step === 'model' && side.name === 'optional') texts.unshift(NONE);
     const chosen = wanted?.[step] ?? select.value;
-    select.replaceChildren(...texts.map((text) => make('option', {value: text, textContent: text})));
+    select.replaceChildren(...texts.map((text) => make('option', {value: text}, text)));
     const others = step === 'model' ? [] : [first.elements[step].value];
     select.value = [chosen, ...others, texts[0]].find((text) => texts.includes(text)) ?? '';
     left = left.filter((row) => row[step] === select.value);
@@ -37,43 +29,46 @@ function narrow(side, rows, wanted, first) {
   return left[0];
 }
 
-const digits = (value) => (Math.abs(value) < 100 ? 1 : 0);
+/** A difference for a reader, with its sign. */
+function signed(value, decimals) {
+  const text = number(value, decimals);
+  return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+}
 
 function cell(name, row, first) {
   const value = row[name];
-  if (value === null) return make('td', {}, make('span', {className: 'sp-none', textContent: 'not measured'}));
-  const place = make('td', {}, make('strong', {textContent: number(value, digits(value))}));
-  if (row === first || !first[name]) return place;
+  if (value === null) return make('td', {}, make('span', {className: 'sp-none'}, 'not known'));
+  const decimals = Math.abs(first[name] ?? value) < 100 ? 1 : 0;
+  const place = make('td', {}, make('strong', {}, number(value, decimals)));
   const change = value - first[name];
-  const told = `${signed(change, digits(first[name]))} (${signed((100 * change) / first[name], 1)} %)`;
-  place.append(make('small', {textContent: told}));
+  if (row === first || !first[name]) return place;
+  place.append(make('small', {}, `${signed(change, decimals)} (${signed((100 * change) / first[name], 1)} %)`));
   return place;
 }
 
 /** The rows side by side, each with its difference from the first. */
-function table(rows, root) {
-  const loads = new Set(rows.map((row) => row.load)).size;
+export function table(rows, root) {
+  const isOne = (name) => new Set(rows.map((row) => row[name])).size === 1;
   const heads = head('Figure', ...rows.map((row) => row.model));
-  for (const [index, row] of rows.entries()) {
-    const link = make('a', {href: root + row.href, textContent: row.model});
-    const about = loads > 1 ? `${row.recipe}; ${row.load}` : row.recipe;
-    heads.rows[0].cells[index + 1].replaceChildren(link, make('small', {textContent: about}));
+  for (const [index, {model, href, recipe, load}] of rows.entries()) {
+    const name = href ? make('a', {href: root + href}, model) : model;
+    heads.rows[0].cells[index + 1].replaceChildren(name, make('small', {}, isOne('load') ? recipe : `${recipe}; ${load}`));
   }
-  const line = (name, cells) => make('tr', {}, make('th', {scope: 'row', textContent: name}), ...cells);
+  const line = (name, cells) => make('tr', {}, make('th', {scope: 'row'}, name), ...cells);
+  // Where requests arrive at a rate, throughput follows the rate, so that only how long they wait is compared.
   const arrive = rows.some((row) => row.rate !== null);
-  const lines = Object.entries(FIGURES)
-    .filter(([name]) => rows.some((row) => row[name] !== null) && (!arrive || OF_ARRIVALS.includes(name)))
+  const lines = Object.keys(FIGURES)
+    .filter((name) => rows.some((row) => row[name] !== null) && (!arrive || name === 'ttft'))
     // One user gets all there is.
-    .filter(([name]) => name !== 'each' || rows.some((row) => row.each !== row.total))
-    .map(([name, label]) => line(label, rows.map((row) => cell(name, row, rows[0]))));
-  lines.push(line('Runs', rows.map((row) => make('td', {textContent: row.runs}))));
-  const isOne = new Set(rows.map((row) => row.campaign)).size === 1;
+    .filter((name) => name !== 'each' || rows.some((row) => row.each !== row.total))
+    .map((name) => line(FIGURES[name], rows.map((row) => cell(name, row, rows[0]))));
+  lines.push(line('Runs', rows.map((row) => make('td', {}, row.runs))));
   const alone = rows.filter((row) => row.runs < 2).length;
   const runs = alone === rows.length ? 'One run each' : 'A single run on one side';
-  const verdict = alone ? `${runs}: no verdict.` : isOne ? 'Their campaign has the verdicts.' : 'Different campaigns: no verdict.';
-  const other = loads > 1 ? ' The loads differ, and with them the work.' : '';
+  const verdict = alone ? `${runs}: no verdict.` : isOne('campaign') ? 'Their campaign has the verdicts.' : 'Different campaigns: no verdict.';
+  const other = isOne('load') ? '' : ' The loads differ, and with them the work.';
   const why = arrive ? ' Requests arrive at a rate, which throughput follows: compare how long they wait.' : '';
-  const caption = make('caption', {textContent: `Differences are from the first. ${verdict}${other}${why}`});
+  const caption = make('caption', {}, `Differences are from the first. ${verdict}${other}${why}`);
   return make('table', {className: 'sp-table sp-compared'}, caption, heads, make('tbody', {}, ...lines));
 }
 
@@ -87,7 +82,6 @@ export async function start(form) {
   const one = asked[0] ?? rows.find((row) => row.rate === null) ?? rows[0];
   const other = rows.find((row) => row.model === one.model && row.load === one.load && row !== one);
   const wanted = [one, asked[1] ?? other, asked[2]];
-  sides.at(-1).dataset.optional = 'true';
   const show = (first) => {
     const chosen = sides.map((side, index) => narrow(side, rows, first ? wanted[index] : null, sides[0])).filter(Boolean);
     place.replaceChildren(table(chosen, form.dataset.spRoot));

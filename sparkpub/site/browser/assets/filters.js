@@ -1,6 +1,9 @@
-// Filters: what the boxes of a form ask for, and the same in the address of the page.
+// Filters: what a reader asks for in a form, and the same in the address of the page.
 
-const boxes = (form) => [...form.querySelectorAll('input[type=checkbox]')];
+/** What a field of a form begins with. */
+const begins = (field) => field.querySelector('[selected]')?.value ?? '';
+const isChosen = (field) => (field.type === 'checkbox' ? field.checked : field.value !== begins(field));
+const fieldsOf = (form) => [...form.elements].filter(({name}) => name);
 
 /** Whether a row, given as a function from field to value, passes; a field that it does not have lets it through. */
 const passes = (fields) => (read) =>
@@ -19,39 +22,40 @@ export function remember(fields) {
   history.replaceState(history.state, '', url);
 }
 
-/** Call `apply` now, and whenever a reader has changed a box, with what rows must pass and the values by field. */
+/** Call `apply` now, and whenever a reader changes the form, with what rows must pass and the values by field; returns
+ * what does so after a change that no reader made. */
 export function connect(form, apply) {
-  const show = () => {
-    const fields = {};
-    for (const box of boxes(form)) if (box.checked) (fields[box.name] ??= []).push(box.value);
-    apply(passes(fields), fields);
-    return fields;
-  };
   const changed = () => {
-    const none = Object.fromEntries(boxes(form).map(({name}) => [name, []]));
-    remember({...none, ...show()});
+    const fields = {};
+    for (const field of fieldsOf(form).filter(isChosen)) (fields[field.name] ??= []).push(field.value);
+    form.querySelector('[type=reset]').hidden = !Object.keys(fields).length;
+    apply(passes(fields), fields);
+    remember({...Object.fromEntries(fieldsOf(form).map(({name}) => [name, []])), ...fields});
   };
-  form.addEventListener('change', changed);
+  document.addEventListener('input', ({target}) => target.form === form && changed());
   form.addEventListener('reset', () => setTimeout(changed));
   form.addEventListener('submit', (event) => event.preventDefault());
-  // Tick what the address asks for. A box that was changed before this script came stays as the reader left it.
-  const query = new URLSearchParams(location.search);
-  for (const box of boxes(form)) {
-    if (box.checked === box.defaultChecked) box.checked = query.getAll(box.name).includes(box.value);
+  // What the address asks for. A field that was changed before this script came stays as the reader left it.
+  for (const [name, value] of new URLSearchParams(location.search)) {
+    for (const field of fieldsOf(form)) {
+      if (field.name !== name || isChosen(field)) continue;
+      if (field.type === 'checkbox') field.checked = field.value === value;
+      else if (!field.options || field.querySelector(`[value="${CSS.escape(value)}"]`)) field.value = value;
+    }
   }
   for (const part of form.querySelectorAll('details:has(:checked)')) part.open = true;
-  if (boxes(form).some(({checked}) => checked)) changed();
-  else show();
+  changed();
+  return changed;
 }
 
-/** The form of a page with charts and tables: it holds for all of them. */
+/** The form of a page with charts and rows: it holds for all of them. */
 export function start(form, charts) {
-  const rows = [...document.querySelectorAll('tr[data-sp-row]')];
+  const rows = [...document.querySelectorAll('[data-sp-row]')];
   connect(form, (pass, fields) => {
     const active = Object.keys(fields).length > 0;
     for (const row of rows) row.hidden = !pass((name) => row.dataset[name]);
     const shown = rows.filter((row) => !row.hidden).length;
-    form.querySelector('output').textContent = active && rows.length ? `${shown} of ${rows.length} rows` : '';
+    form.querySelector('output').textContent = active && rows.length ? `${shown} of ${rows.length}` : '';
     for (const chart of charts) {
       chart.pass = pass;
       if (chart.view) chart.live.then((live) => live.filter(pass));

@@ -1,8 +1,7 @@
 // Charts that answer: a live view of the same size takes the place of a drawing.
-import {json, make} from './page.js';
+import {json, make} from './sparkpub.js';
 
-let library;
-const vega = () => (library ??= import('./vega.js'));
+const vega = () => import('./vega.js');
 
 // Marks lead to runs by a real link (below), never by a click that Vega makes up.
 const loader = {load: () => Promise.reject(), sanitize: () => Promise.reject(), options: {}};

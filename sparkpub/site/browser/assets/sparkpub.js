@@ -1,20 +1,57 @@
-// What every page loads. Charts stay drawings until a reader points at, touches, focuses or filters one.
-let charts = [];
+// What every page loads, and what the other programs share. Charts stay drawings until a reader points at, touches,
+// focuses or filters one.
 
-// ---- What a search found may lie in a part that is closed --------------------------------------------------------
+/** An element with properties and children. */
+export const make = (tag, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
 
-function found() {
-  const words = (new URLSearchParams(location.search).get('h') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const holds = ({textContent}) => words.some((word) => textContent.toLowerCase().includes(word));
-  const part = [...document.querySelectorAll('.md-content details')].find(holds);
-  if (part) part.open = true;
+/** The head of a table. */
+export const head = (...texts) => make('thead', {}, make('tr', {}, ...texts.map((text) => make('th', {scope: 'col'}, text))));
+
+/** A number for a reader, as the build writes it: `1,508.17`, with a true minus. */
+export function number(value, decimals) {
+  const rounded = Number(value.toFixed(decimals)) || 0;
+  const digits = {minimumFractionDigits: decimals, maximumFractionDigits: decimals};
+  return rounded.toLocaleString('en-US', digits).replace('-', '\u2212');
 }
 
-// ---- What an address names may lie in closed parts, one within the other: browsers and the theme open one at most ---
+/** A line of samples travels as one row, with lists of its `x` and `value`; charts read a row for each. */
+const points = ({x, value, ...line}) => (Array.isArray(x) ? x.map((at, i) => ({...line, x: at, value: value[i]})) : [{...line, x, value}]);
 
-function opened() {
-  let part = document.getElementById(location.hash.slice(1));
-  for (; part; part = part.parentElement) if (part.localName === 'details') part.open = true;
+const fetched = new Map();
+
+/** JSON by address, fetched once; `#member` picks a list of rows in the document. */
+export function json(address) {
+  // Whole, since two programs of a page may name one file from different places.
+  const [url, member] = new URL(address, location).href.split('#');
+  if (!fetched.has(url)) {
+    const answer = fetch(url).then((found) => (found.ok ? found.json() : Promise.reject(new Error(url))));
+    fetched.set(url, answer);
+  }
+  return fetched.get(url).then((document) => (member ? document[member].flatMap(points) : document));
+}
+
+const order = (a, b) => (typeof a === typeof b ? (a > b) - (a < b) : typeof a === 'number' ? -1 : 1);
+
+/** Rows in the order of what `read` finds in them; those in which it finds nothing are last either way. */
+export const sorted = (rows, read, down) =>
+  [...rows]
+    .map((row) => [row, read(row) ?? null])
+    .sort(([, a], [, b]) => (a === null) - (b === null) || (down ? order(b, a) : order(a, b)))
+    .map(([row]) => row);
+
+// ---- What a search found, or an address names, may lie in closed parts, one within the other -----------------------
+
+function reveal() {
+  const words = (new URLSearchParams(location.search).get('h') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const holds = ({textContent}) => words.some((word) => textContent.toLowerCase().includes(word));
+  const found = [...document.querySelectorAll('.md-content details')].find(holds);
+  for (let part of [found, document.getElementById(location.hash.slice(1))]) {
+    for (; part; part = part.parentElement) if (part.localName === 'details') part.open = true;
+  }
 }
 
 // ---- The theme's bars beside code have no name: a reader of landmarks could not tell them apart --------------------
@@ -29,12 +66,9 @@ function bars() {
 
 // ---- The menu of a phone opens at its top, and not within the section of the page ---------------------------------
 
-function menu() {
-  const drawer = document.getElementById('__drawer');
-  drawer?.addEventListener('change', () => {
-    if (!drawer.checked) return;
-    for (const section of document.querySelectorAll('.md-nav--primary .md-nav__toggle:checked')) section.checked = false;
-  });
+function menu({target}) {
+  if (target.id !== '__drawer' || !target.checked) return;
+  for (const section of document.querySelectorAll('.md-nav--primary .md-nav__toggle:checked')) section.checked = false;
 }
 
 // ---- The pages of runs have no program of the theme: dark and light follow the reader's system, or what was chosen ---
@@ -63,10 +97,11 @@ function whenSeen(element, act) {
 
 /** A chart: `start` asks for its live view, `live` is there once anybody has. */
 function chartOf(element) {
-  const link = document.createElement('a');
-  link.className = 'sp-mark';
-  link.href = `#${element.closest('[id]')?.id ?? ''}`;
-  link.setAttribute('aria-label', 'Points of this chart: the arrow keys choose a run, Enter opens it');
+  const link = make('a', {
+    className: 'sp-mark',
+    href: `#${element.closest('[id]')?.id ?? ''}`,
+    ariaLabel: 'Points of this chart: the arrow keys choose a run, Enter opens it',
+  });
   element.append(link);
   const chart = {element, pass: () => true};
   chart.live = new Promise((done) => {
@@ -99,38 +134,33 @@ async function embed(image) {
   const text = await (await fetch(image.src)).text();
   // Its colours come from the page; the page's policy would refuse a style sheet in it.
   const unstyled = text.replace(/<style>[^<]*<\/style>/, '');
-  const drawing = new DOMParser().parseFromString(unstyled, 'image/svg+xml').documentElement;
-  image.replaceWith(drawing);
+  image.replaceWith(new DOMParser().parseFromString(unstyled, 'image/svg+xml').documentElement);
 }
 
 // ---- Tables: sort by a click on a header -------------------------------------------------------
 
-const key = (row, column) => {
+const read = (column) => (row) => {
   const cell = row.cells[column];
-  const text = cell?.dataset.value ?? cell?.textContent.trim() ?? '';
-  const number = parseFloat(text.replace('\u2212', '-').replaceAll(',', ''));
-  return Number.isNaN(number) ? text.toLowerCase() : number;
+  const text = cell?.dataset.value ?? cell?.textContent.trim();
+  if (!text || cell.querySelector('.sp-none')) return null;
+  const value = parseFloat(text.replace('\u2212', '-').replaceAll(',', ''));
+  return Number.isNaN(value) ? text.toLowerCase() : value;
 };
-
-const order = (a, b) => (typeof a === typeof b ? (a > b) - (a < b) : typeof a === 'number' ? -1 : 1);
 
 function sortable(table) {
   const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
   heads.forEach((head, column) => {
-    if (!head.textContent.trim()) return;
-    const button = document.createElement('button');
-    button.type = 'button';
+    const text = head.textContent.trim();
+    if (!text) return;
     // A header that leads somewhere keeps its link beside the button.
-    if (head.querySelector('a')) button.setAttribute('aria-label', `Sort by ${head.textContent.trim()}`);
-    else button.append(...head.childNodes);
+    const linked = head.querySelector('a');
+    const button = make('button', {type: 'button', ariaLabel: linked && `Sort by ${text}`}, ...(linked ? [] : head.childNodes));
     head.append(button);
     button.addEventListener('click', () => {
-      const down = head.getAttribute('aria-sort') === 'ascending';
-      heads.forEach((other) => other.removeAttribute('aria-sort'));
-      head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-      const body = table.tBodies[0];
-      const rows = [...body.rows].sort((a, b) => order(key(a, column), key(b, column)));
-      body.append(...(down ? rows.reverse() : rows));
+      const down = head.ariaSort === 'ascending';
+      for (const other of heads) other.ariaSort = other === head ? (down ? 'descending' : 'ascending') : null;
+      const [body] = table.tBodies;
+      body.append(...sorted(body.rows, read(column), down));
     });
   });
 }
@@ -138,15 +168,14 @@ function sortable(table) {
 // ---- Pages that are programs of their own ------------------------------------------------------------------------
 
 const programs = [
-  ['form.sp-filters:not([data-sp-own])', () => import('./filters.js')],
+  ['form.sp-filters:not([data-sp-explorer] *)', () => import('./filters.js')],
   ['[data-sp-compare]', () => import('./compare.js')],
-  ['[data-sp-board]', () => import('./leaderboard.js')],
   ['[data-sp-yours]', () => import('./yours.js')],
 ];
 
 /** The explorer has its first rows in the page. It comes when a reader turns to it, or an address asks for a view. */
-function explorer(element) {
-  const kinds = ['pointerover', 'touchstart', 'focusin', 'change', 'click'];
+function explorer(element, charts) {
+  const kinds = ['pointerover', 'touchstart', 'focusin', 'input', 'click'];
   let pressed;
   let coming;
   const ask = (event) => {
@@ -154,7 +183,7 @@ function explorer(element) {
     coming ??= import('./explorer.js').then(({start}) => start(element, charts)).then(() => {
       for (const kind of kinds) element.removeEventListener(kind, ask);
       // What was pressed meanwhile.
-      if (pressed) element.querySelector(`button[name="${pressed.name}"][value="${pressed.value}"]`)?.click();
+      pressed?.click();
     }).catch(() => null);
   };
   for (const kind of kinds) element.addEventListener(kind, ask, {passive: true});
@@ -162,10 +191,10 @@ function explorer(element) {
 }
 
 function begin() {
-  charts = [...document.querySelectorAll('.sp-chart[data-sp-chart]')].map(chartOf);
+  const charts = [...document.querySelectorAll('.sp-chart[data-sp-chart]')].map(chartOf);
   for (const image of document.querySelectorAll('.sp-chart img')) whenSeen(image, () => embed(image));
   document.querySelectorAll('table.sp-sortable:not([data-sp-own])').forEach(sortable);
-  document.querySelectorAll('[data-sp-explorer]').forEach(explorer);
+  document.querySelectorAll('[data-sp-explorer]').forEach((element) => explorer(element, charts));
   for (const [selector, load] of programs) {
     const element = document.querySelector(selector);
     // A program that cannot start leaves the page as it is.
@@ -174,9 +203,8 @@ function begin() {
 }
 
 colours();
-menu();
 bars();
-found();
-opened();
-addEventListener('hashchange', opened);
+reveal();
+addEventListener('hashchange', reveal);
+document.addEventListener('change', menu);
 begin();

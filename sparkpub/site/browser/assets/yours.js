@@ -1,5 +1,6 @@
 // A reader's own result beside the published ones. The file is read here and sent nowhere.
-import {head, json, make, number} from './page.js';
+import {table} from './compare.js';
+import {json, make, number} from './sparkpub.js';
 
 const known = (value) => (Number.isFinite(Number(value)) && value !== null && value !== '' ? Number(value) : null);
 
@@ -13,8 +14,9 @@ export function ofModel(name, published) {
   return meant.filter(({key}) => key.length === longest);
 }
 
-/** Rows `model, tool, input, output, users, depth, rate, total, ttft` of a result in a format that is known here. */
-export function read(document) {
+/** Rows `model, tool, input, output, users, depth, rate, total, ttft` of a result in a format that is known here, each
+ * field as the file has it. */
+function read(document) {
   if (document.metrics && document.requested) return [ofRecord(document)];
   if (Array.isArray(document)) return document.filter((row) => row.model_filename && row.n_gen).map((row) => ofLlamaBench(document, row));
   if (Array.isArray(document.benchmarks) && document.model) return document.benchmarks.map((row) => ofBenchy(document, row)).filter(Boolean);
@@ -22,37 +24,33 @@ export function read(document) {
   return [];
 }
 
-const NOTHING = {input: null, output: null, users: null, depth: 0, rate: null, total: null, ttft: null};
-
-function ofRecord({metrics, requested}) {
-  const asked = requested.workload;
-  const value = (...names) => names.map((name) => metrics[name]?.value).find((found) => found != null) ?? null;
-  const users = known(asked.concurrency ?? asked.max_concurrency ?? asked.batch_size);
+function ofRecord({metrics, requested: {model_id: model, workload: asked}}) {
+  const value = (...names) => names.map((name) => metrics[name]?.value).find((found) => found != null);
+  const users = asked.concurrency ?? asked.max_concurrency ?? asked.batch_size;
   return {
-    model: requested.model_id,
+    model,
     tool: [asked.type, asked.mode].filter(Boolean).join(' '),
-    input: known(asked.input_tokens),
-    output: known(asked.output_tokens),
+    input: asked.input_tokens,
+    output: asked.output_tokens,
     users: asked.type === 'llama-bench' ? 1 : users,
-    depth: known(asked.depth) ?? 0,
-    rate: known(asked.request_rate),
+    depth: asked.depth,
+    rate: asked.request_rate,
     total: value('output_throughput_tok_s'),
     ttft: value('ttft_p50_ms', 'ttft_mean_ms'),
   };
 }
 
-function ofBenchy(document, row) {
+function ofBenchy({model}, row) {
   if (row.is_context_prefill_phase || !row.tg_throughput) return null;
   return {
-    ...NOTHING,
-    model: document.model,
+    model,
     tool: 'llama-benchy',
-    input: known(row.prompt_size),
-    output: known(row.response_size),
-    users: known(row.concurrency),
-    depth: known(row.context_size) ?? 0,
-    total: known(row.tg_throughput.mean),
-    ttft: known(row.e2e_ttft?.mean ?? row.ttfr?.mean),
+    input: row.prompt_size,
+    output: row.response_size,
+    users: row.concurrency,
+    depth: row.context_size,
+    total: row.tg_throughput.mean,
+    ttft: row.e2e_ttft?.mean ?? row.ttfr?.mean,
   };
 }
 
@@ -60,81 +58,63 @@ function ofLlamaBench(all, row) {
   // A test generates after a prompt of its own, or after that of another test at the same depth.
   const prompts = all.filter((other) => other.model_filename === row.model_filename && other.n_depth === row.n_depth && !other.n_gen);
   return {
-    ...NOTHING,
     model: row.model_filename.split(/[\\/]/).at(-1),
     tool: 'llama-bench',
     input: row.n_prompt || (prompts.length === 1 ? prompts[0].n_prompt : null),
-    output: known(row.n_gen),
+    output: row.n_gen,
     users: 1,
-    depth: known(row.n_depth) ?? 0,
-    total: known(row.avg_ts),
+    depth: row.n_depth,
+    total: row.avg_ts,
   };
 }
 
 function ofVllm(document) {
   const each = (total) => (document.completed ? Math.round(total / document.completed) : null);
   return {
-    ...NOTHING,
     model: document.model_id,
     tool: 'vllm-bench serve',
     input: each(document.total_input_tokens),
     output: each(document.total_output_tokens),
-    users: known(document.max_concurrency),
-    rate: known(document.request_rate),
-    total: known(document.output_throughput),
-    ttft: known(document.median_ttft_ms ?? document.mean_ttft_ms),
+    users: document.max_concurrency,
+    rate: document.request_rate,
+    total: document.output_throughput,
+    ttft: document.median_ttft_ms ?? document.mean_ttft_ms,
   };
+}
+
+const FIGURES = ['input', 'output', 'users', 'depth', 'rate', 'total', 'ttft'];
+
+/** A row whose fields are numbers or null, and which stands in a table of published ones. */
+function complete(row) {
+  const figures = Object.fromEntries(FIGURES.map((name) => [name, known(row[name] ?? null)]));
+  const {input, output, users, rate, total} = figures;
+  const asked = [rate ? `${rate} requests/s` : users && `${users} at once`, input && `${input} in`, output && `${output} out`];
+  const each = total !== null && users ? total / users : null;
+  return {...row, ...figures, each, prompt: null, runs: 1, recipe: 'yours', load: asked.filter(Boolean).join(', ')};
 }
 
 const doublings = (a, b) => Math.abs(Math.log2((a || 1) / (b || 1)));
 
 /** How far two loads are apart, in doublings; another tool or flow is further than all lengths. */
-export function distance(mine, other) {
-  return (
-    100 * (mine.tool !== other.tool) +
-    100 * ((mine.rate === null) !== (other.rate === null)) +
-    3 * doublings(mine.users, other.users) +
-    doublings(mine.input + mine.depth, other.input + other.depth) +
-    doublings(mine.output, other.output) +
-    doublings(mine.rate, other.rate)
-  );
-}
+const distance = (mine, other) =>
+  100 * (mine.tool !== other.tool) +
+  100 * ((mine.rate === null) !== (other.rate === null)) +
+  3 * doublings(mine.users, other.users) +
+  doublings(mine.input + mine.depth, other.input + other.depth) +
+  doublings(mine.output, other.output) +
+  doublings(mine.rate, other.rate);
 
 const ALIKE = 0.1;
-const REPEAT_PERCENT = 5;
-const MOST_ROWS = 8;
+const BESIDE = 3;
 
-/** The published rows of the reader's model under the nearest load: those of the same weights first, then the fastest. */
-export function beside(mine, published) {
+/** A row of the reader's beside the published ones of its model under the nearest load: those of the same weights
+ * first, then the fastest. */
+function section(mine, published, root) {
+  const place = make('section', {}, make('h3', {}, `${mine.model}: ${mine.load}`));
   const same = ofModel(mine.model, published);
   const near = Math.min(...same.map((row) => distance(mine, row)));
-  return same
-    .filter((row) => distance(mine, row) <= near + 1e-9)
-    .map((row) => ({...row, alike: near < ALIKE, own: row.weights_id.toLowerCase() === String(mine.model).toLowerCase()}))
-    .sort((a, b) => b.own - a.own || b.total - a.total);
-}
-
-const loadName = ({users, rate, input, output, depth}) =>
-  [
-    rate ? `${rate} requests/s` : users === 1 ? 'one user' : users ? `${users} users` : null,
-    input ? `${number(input, 0)} in` : null,
-    output ? `${number(output, 0)} out` : null,
-    depth ? `${number(depth, 0)} in context` : null,
-  ]
-    .filter(Boolean)
-    .join(', ');
-
-/** Where the best row is from, and the change from it where both had the same load. */
-function told(mine, best) {
-  const weights = best.own ? 'with the same weights, ' : '';
-  if (!best.alike) return ` ${weights}under the nearest load (${best.load}).`;
-  const change = 100 * (mine.total / best.total - 1);
-  const near = Math.abs(change) <= REPEAT_PERCENT ? ', as a repeat may differ' : '';
-  return ` ${weights}under the same load (${change >= 0 ? '+' : ''}${number(change, 0)} %${near}).`;
-}
-
-function section(mine, found, root) {
-  const place = make('section', {}, make('h3', {}, `${mine.model}: ${loadName(mine)}`));
+  const isOwn = (row) => row.weights_id.toLowerCase() === String(mine.model).toLowerCase();
+  const found = same.filter((row) => distance(mine, row) <= near + 1e-9).sort((a, b) => isOwn(b) - isOwn(a) || b.total - a.total);
   const [best] = found;
   if (mine.total === null || !best) {
     const figure = mine.total === null ? 'This file has no output throughput.' : `Yours: ${number(mine.total, 1)} tok/s.`;
@@ -142,33 +122,15 @@ function section(mine, found, root) {
     return place;
   }
   const figures = `Yours: ${number(mine.total, 1)} tok/s, published here: ${number(best.total, 1)}`;
-  const line = (first, load, {total, ttft}) => {
-    const cells = [load, number(total, 1), ttft === null ? '' : number(ttft, 0)];
-    return make('tr', {}, make('th', {scope: 'row'}, first), ...cells.map((text) => make('td', {}, text)));
-  };
-  const lines = found.slice(0, MOST_ROWS).map((row) => {
-    const link = make('a', {href: root + row.href}, `${row.model}, ${row.recipe}`);
-    return line(link, row.load, row);
-  });
-  const heads = head('Recipe', 'Load', 'tok/s', 'First token (ms)');
-  const body = make('tbody', {}, line('yours', loadName(mine), mine), ...lines);
-  place.append(make('p', {}, make('strong', {}, figures), told(mine, best)), make('table', {className: 'sp-table'}, heads, body));
+  const told = `${isOwn(best) ? ' with the same weights,' : ''} under the ${near < ALIKE ? 'same' : 'nearest'} load (${best.load}).`;
+  const rows = [near < ALIKE ? {...mine, load: best.load} : mine, ...found.slice(0, BESIDE)];
+  const frame = make('div', {className: 'sp-scroll', tabIndex: 0, role: 'region', ariaLabel: figures}, table(rows, root));
+  place.append(make('p', {}, make('strong', {}, figures), told), frame);
   return place;
 }
 
 const UNKNOWN =
   'is no record of sparkpub and no JSON of llama-benchy, llama-bench or vllm bench serve with a throughput. sparkpub import reads more formats.';
-
-/** The rows of a file, or why it has none. */
-async function taken(file) {
-  let rows = [];
-  try {
-    rows = read(JSON.parse(await file.text()));
-  } catch {
-    // Not JSON: refused below, with the formats that are read.
-  }
-  return rows.length ? {rows} : {refused: `${file.name} ${UNKNOWN}`};
-}
 
 export function start(form) {
   const result = document.querySelector('[data-sp-result]');
@@ -177,12 +139,14 @@ export function start(form) {
     const model = form.elements.model.value.trim();
     const parts = [];
     for (const file of form.elements.file.files) {
-      const {rows = [], refused} = await taken(file);
-      if (refused) parts.push(make('p', {}, refused));
-      for (const row of rows) {
-        const mine = model ? {...row, model} : row;
-        parts.push(section(mine, beside(mine, published), form.dataset.spRoot));
+      let rows = [];
+      try {
+        rows = read(JSON.parse(await file.text())).map(complete);
+      } catch {
+        // Not JSON: refused below, with the formats that are read.
       }
+      parts.push(...rows.map((row) => section(model ? {...row, model} : row, published, form.dataset.spRoot)));
+      if (!rows.length) parts.push(make('p', {}, `${file.name} ${UNKNOWN}`));
     }
     result.replaceChildren(...parts);
   };
