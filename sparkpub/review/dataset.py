@@ -6,7 +6,7 @@ its log).
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property, partial
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -35,8 +35,14 @@ class Later(Sequence[Stored]):
     """The runs of a campaign of which is kept how many they are, and some examples: their records are read where
     somebody asks for one. Raises RecordError then, where they are damaged meanwhile."""
 
-    def __init__(self, known: "Kept", read: Callable[[], Sequence[Stored]]) -> None:
-        self._known, self._read = known, cache(read)
+    def __init__(
+        self, known: "Kept", read: Callable[[], tuple[Sequence[Stored], object]]
+    ) -> None:
+        self._known, self._read = known, read
+
+    @cached_property
+    def _runs(self) -> Sequence[Stored]:
+        return self._read()[0]
 
     def __len__(self) -> int:
         return self._known[0]
@@ -46,7 +52,7 @@ class Later(Sequence[Stored]):
         return self._known[1]()
 
     def __iter__(self) -> Iterator[Stored]:
-        return iter(self._read())
+        return iter(self._runs)
 
     @overload
     def __getitem__(self, index: int) -> Stored: ...
@@ -55,7 +61,7 @@ class Later(Sequence[Stored]):
     def __getitem__(self, index: slice) -> Sequence[Stored]: ...
 
     def __getitem__(self, index: int | slice) -> Stored | Sequence[Stored]:
-        return self._read()[index]
+        return self._runs[index]
 
 
 Kept = tuple[int, Callable[[], Sequence[Record] | None]]
@@ -321,7 +327,7 @@ def _campaign(folder: Path, kept_of: KeptOf) -> tuple[CampaignData | None, list[
         info = owners.as_owned(info, owner).model_copy(update={"acknowledged": ()})
         known = kept_of(folder, owner)
         if known is not None:
-            later = Later(known, lambda: _runs(folder, owner)[0])
+            later = Later(known, partial(_runs, folder, owner))
             return CampaignData(info, folder, later, owner), []
     runs, damage = _runs(folder, owner)
     try:

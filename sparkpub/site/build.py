@@ -5,10 +5,8 @@
 Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import chain
 from pathlib import Path
 
 from sparkpub.record.errors import ClaimError, SiteError
@@ -17,13 +15,11 @@ from sparkpub.review.claims import facts
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.results import Results
-from sparkpub.site import kept, manual, proofreading
+from sparkpub.site import kept, manual, proofreading, workers
 from sparkpub.site.browser import runtime
-from sparkpub.site.cache import WORK, Cache
+from sparkpub.site.cache import WORK, Cache, key
 from sparkpub.site.content import SHELL, File, Page, Site, SiteOptions
-from sparkpub.site.figures import telemetry
-from sparkpub.site.figures.draw import Drawings, Drawn
-from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     blog,
@@ -37,10 +33,9 @@ from sparkpub.site.pages import (
     templating,
     tree,
 )
-from sparkpub.site.publication import Publication, run_file, run_page
+from sparkpub.site.publication import Publication
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, files, read, refuse_outside
 from sparkpub.site.words import Words
-from sparkpub.site.workers import Workers
 
 __all__ = ["Site", "SiteOptions", "build"]
 
@@ -55,33 +50,38 @@ def build(
 
     `meanwhile` is done while other processes draw; what it raises stops the build.
     """
-    cache = Cache(options.cache / WORK)
+    cache, drawings = Cache(options.cache / WORK), Drawings(Cache(options.cache / WORK))
+    found_out = review_of(dataset, options.cache)
+    known = kept.decided_by(found_out, options)
+    begin = partial(workers.begin, runs.files, found_out, options, cache)
+    of_runs = kept.files_once(known and key("runs", known), cache, begin)
     publication = publish(dataset, options)
-    with Drawings(cache) as drawings:
-        # What people wrote comes first, since pages of theirs take the place of generated ones.
-        library = Library(publication, drawings)
-        written, posts = _written(publication, library)
-        for_posts = sorted(library.pictures)
-        begin = partial(_generated, publication, posts, for_posts, drawings, cache)
-        generated = kept.generated_once(publication, (posts, for_posts), cache, begin)
-        browser = runtime.files(cache)
-        meanwhile()
-        drawn = drawings.finished()
-        made = generated(drawn)
-        runs = {
-            uri: page
-            for campaign in publication.own_campaigns
-            for uri in map(run_page, campaign.runs)
-            if isinstance(page := made.pop(uri), Page)
-        }
-        found: dict[str, File] = {**made, **_evidence(publication), **browser.files}
-        for uri in found.keys() & written.keys():
-            if not uri.endswith(".md"):
-                what = f"two files share the address {uri}"
-                raise SiteError(what, remedy="rename yours")
-        found |= placing.Placing(library, drawn).placed(written, cache)
+    # What people wrote comes first, since pages of theirs take the place of generated ones.
+    library = Library(publication, drawings)
+    written, posts = _written(publication, library)
+    for_posts = sorted(library.pictures)
+    generated = kept.files_once(
+        known and key("generated", known, posts, for_posts),
+        cache,
+        partial(_generated, publication, posts, for_posts, drawings, cache),
+    )
+    browser = runtime.files(cache)
+    meanwhile()
+    pages, beside = {}, generated()
+    for uri, file in of_runs().items():
+        if isinstance(file, Page):
+            pages[uri] = file
+        else:
+            beside[uri] = file
+    found: dict[str, File] = {**beside, **_evidence(publication), **browser.files}
+    for uri in found.keys() & written.keys():
+        if not uri.endswith(".md"):
+            what = f"two files share the address {uri}"
+            raise SiteError(what, remedy="rename yours")
+    drawn = drawings.finished()
+    found |= placing.Placing(library, drawn).placed(written, cache)
     cache.prune()
-    return Site(found, runs, browser[1:])
+    return Site(found, pages, browser[1:])
 
 
 def _generated(
@@ -90,15 +90,14 @@ def _generated(
     for_posts: Iterable[str],
     drawings: Drawings,
     cache: Cache,
-) -> Callable[[Mapping[str, Drawn]], dict[str, File]]:
-    """What follows from the data, and from what the `posts` say of themselves, once everything is drawn: pages, those
-    of runs too, and files. The figures `for_posts` have pictures."""
+) -> Callable[[], dict[str, File]]:
+    """What gives the pages and files that follow from the data, and from what the `posts` say of themselves, but those
+    of runs. The figures `for_posts` have pictures."""
     library = Library(publication, drawings)
     library.pictures.update(for_posts)
     others = gathered.of(publication, drawings, cache)
     table = programs.run_table(publication)
     pages = dict(tree.pages(publication, library, table, posts))
-    traced, samples = _traced(publication, library)
     found: dict[str, File] = {
         table.address: table.content,
         feed.ADDRESS: feed.feed(publication, posts),
@@ -106,20 +105,11 @@ def _generated(
         SHELL: templating.page("view"),
         **downloads.contents(publication),
         **preview_pictures.pictures(publication, posts, cache),
-        **samples,
-    }
-    of_runs = {
-        run_page(stored): runs.page(publication, campaign, index, traced)
-        for campaign in publication.own_campaigns
-        for index, stored in enumerate(campaign.runs)
     }
 
-    def finish(drawn: Mapping[str, Drawn]) -> dict[str, File]:
-        placed = placing.Placing(library, drawn)
-        whole = placed.placed(found, cache) | of_runs
-        for uri, figure in traced.items():
-            chart = {figure.key: placed.alone(figure)}
-            whole[uri] = replace(of_runs[uri], html={**of_runs[uri].html, **chart})
+    def finish() -> dict[str, File]:
+        drawn = drawings.finished()
+        whole = placing.Placing(library, drawn).placed(found, cache)
         for files_of_owner in others(drawn):
             whole |= files_of_owner
         return whole
@@ -206,8 +196,7 @@ def words_of(publication: Publication) -> Words:
 def review_of(dataset: Dataset, folder: Path) -> Review:
     """What the checks find in a dataset, kept of the last one: it is asked whether the site may be published before it
     is built, and a preview builds again where only a page changed. What they find in a campaign stays in the cache."""
-    with Workers() as workers:
-        return review(dataset, kept.judging(dataset, Cache(folder / WORK), workers))
+    return review(dataset, kept.judging(dataset, Cache(folder / WORK)))
 
 
 @lru_cache(maxsize=1)
@@ -259,20 +248,6 @@ def _written(
     series = dict(blog.with_series(pages, posts, publication))
     rest = {uri: page for uri, page in pages.items() if uri not in series}
     return others | rest | series, posts
-
-
-def _traced(
-    publication: Publication, library: Library
-) -> tuple[dict[str, Figure], dict[str, bytes]]:
-    """Address of a run's page to the figure of its telemetry, where there is some; and the files with their samples."""
-    figures, samples = {}, {}
-    for stored in chain(*(each.runs for each in publication.own_campaigns)):
-        trace = telemetry.trace(stored)
-        if trace is not None:
-            library.add_later(trace.key, trace.chart)
-            figures[run_page(stored)] = telemetry.figure(stored, trace)
-            samples[run_file(stored)] = runs.samples(stored, trace)
-    return figures, samples
 
 
 def _evidence(publication: Publication) -> dict[str, File]:

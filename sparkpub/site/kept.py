@@ -19,7 +19,7 @@ from sparkpub.record import package
 from sparkpub.record.owner import ARENA_FILE, Owner
 from sparkpub.record.record import Record
 from sparkpub.record.store import everything, file_sha256
-from sparkpub.review.checks import Finding
+from sparkpub.review.checks import Finding, Review
 from sparkpub.review.checks.copies import RunTrace
 from sparkpub.review.checks.reviewing import Judged, judged, traces
 from sparkpub.review.committed import head
@@ -27,14 +27,12 @@ from sparkpub.review.dataset import CampaignData, Dataset, Kept
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from sparkpub.review.tables.column import Columns, table
+from sparkpub.site import workers
 from sparkpub.site.cache import Cache, key
-from sparkpub.site.content import File, Page, data_of
-from sparkpub.site.figures.draw import Drawn
+from sparkpub.site.content import File, Page, SiteOptions, data_of
 from sparkpub.site.pages.downloads import TABLES
-from sparkpub.site.publication import Publication
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.stamp import program
-from sparkpub.site.workers import Workers
 
 Said = tuple[int, dict[str, str], Sequence[Finding]]
 """How many runs a campaign has, which of them are out and why, and what was found in it."""
@@ -42,9 +40,7 @@ AHEAD_FROM = 300
 """Runs to be judged from which other processes take part: fewer do not pay for their start."""
 
 
-def judging(
-    dataset: Dataset, cache: Cache, workers: Workers
-) -> Callable[[Dataset, str], Judged]:
+def judging(dataset: Dataset, cache: Cache) -> Callable[[Dataset, str], Judged]:
     """What judges the campaigns of a dataset, with their tables: as kept, else worked out. Where that is much, all are
     judged at once, other processes beginning with the largest."""
     named = {name: _made_from(campaign) for name, campaign in dataset.campaigns.items()}
@@ -137,15 +133,15 @@ def _keep(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Said:
     return said
 
 
-def decided_by(publication: Publication) -> str:
+def decided_by(review: Review, options: SiteOptions) -> str:
     """A digest of all that decides what pages say but their own text; empty where nothing says it."""
-    options, sources = publication.options, publication.options.sources
+    sources = options.sources
     beside = (
         options.repository / ARENA_FILE,
         sources / CLAIMS_FILE,
         sources / FACTS_FILE,
     )
-    campaigns = [each.made_from for each in publication.review.campaigns.values()]
+    campaigns = [each.made_from for each in review.campaigns.values()]
     if not all(campaigns):
         return ""
     return key(
@@ -157,34 +153,27 @@ def decided_by(publication: Publication) -> str:
     )
 
 
-def generated_once(
-    publication: Publication,
-    given: object,
-    cache: Cache,
-    begin: Callable[[], Callable[[Mapping[str, Drawn]], dict[str, File]]],
-) -> Callable[[Mapping[str, Drawn]], dict[str, File]]:
-    """What gives the pages and files of a publication and of what else is `given`, by address, once everything is
-    drawn: those that are kept, else what `begin` gives, which asks for its charts."""
-    known = decided_by(publication)
-    if not known:
-        return begin()
-    made_from = key("generated", known, given)
-    try:
-        files = unpacked(cache.get(made_from) or b"")
-    except (BadZipFile, ValueError):
-        finish = begin()
+def files_once(
+    name: str, cache: Cache, begin: Callable[[], Callable[[], dict[str, File]]]
+) -> Callable[[], dict[str, File]]:
+    """What gives pages and files by address: those that are kept under a name, else what `begin` gives."""
+    known = files(name, cache)
+    if known is not None:
+        return lambda: known
+    finish = begin()
 
-        def generated(drawn: Mapping[str, Drawn]) -> dict[str, File]:
-            found = finish(drawn)
-            cache.put(made_from, packed(found))
-            return found
+    def made() -> dict[str, File]:
+        found = finish()
+        keep_files(name, cache, found)
+        return found
 
-        return generated
-    return lambda _: files
+    return made
 
 
-def packed(files: Mapping[str, File]) -> bytes:
-    """Pages and files by address as one ZIP archive."""
+def keep_files(name: str, cache: Cache, files: Mapping[str, File]) -> None:
+    """Keep pages and files by address, as one ZIP archive; nothing without a name."""
+    if not name:
+        return
     whole = io.BytesIO()
     with ZipFile(whole, "w", ZIP_DEFLATED, compresslevel=1) as archive:
         for uri, file in files.items():
@@ -192,18 +181,22 @@ def packed(files: Mapping[str, File]) -> bytes:
                 archive.writestr(uri, _PAGE.dump_json(file))
             else:
                 archive.writestr(uri, data_of(file))
-    return whole.getvalue()
+    cache.put(name, whole.getvalue())
 
 
-def unpacked(content: bytes) -> dict[str, File]:
-    """The same again. Raises BadZipFile or ValueError for what is not there or damaged."""
+def files(name: str, cache: Cache) -> dict[str, File] | None:
+    """The same again; None for what is not there, or damaged."""
     found: dict[str, File] = {}
-    with ZipFile(io.BytesIO(content)) as archive:
+    with (
+        suppress(BadZipFile, ValueError),
+        ZipFile(io.BytesIO(cache.get(name) or b"")) as archive,
+    ):
         for uri in archive.namelist():
             data = archive.read(uri)
             is_page = uri.endswith(".md")
             found[uri] = _PAGE.validate_json(data) if is_page else data
-    return found
+        return found
+    return None
 
 
 _PAGE = TypeAdapter(Page)

@@ -32,9 +32,9 @@ from mkdocs.utils.templates import TemplateContext
 from sparkpub.record import owner
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.settings import DEFAULT_DATA, GATHERED
-from sparkpub.site import manual, stamp
-from sparkpub.site.browser import security
-from sparkpub.site.cache import user_folder
+from sparkpub.site import manual, stamp, workers
+from sparkpub.site.browser import runtime, security
+from sparkpub.site.cache import WORK, Cache, user_folder
 from sparkpub.site.content import (
     SITE_CARD,
     File,
@@ -180,10 +180,12 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _build(self, config: MkDocsConfig) -> tuple[Site, Sequence[str]]:
         """The docs tree, and what in a preview would stop a build."""
+        folders, options = self.data(config), self.options(config)
+        # By the time that somebody asks for it, it is kept.
+        workers.begin(runtime.files, Cache(options.cache / WORK))
         # These load pandas, which a build does not need where nothing changed.
         from sparkpub.site.build import build, loaded, refuse  # noqa: PLC0415
 
-        folders, options = self.data(config), self.options(config)
         # Nearly everything lasts: looking for garbage among it would take a tenth of the time.
         gc.disable()
         try:
@@ -197,6 +199,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 refused()  # which says all that is wrong at once
                 raise
         finally:
+            workers.stop()
             if self._preview is None:
                 gc.freeze()
             gc.enable()

@@ -77,7 +77,7 @@ class Words:
         self._scopes = Scopes(publication.results)
         self._figure = figure
         self._pages: dict[WrittenPage, Page] = {}
-        self._decided_by = kept.decided_by(publication)
+        self._decided_by = kept.decided_by(self._review, publication.options)
         self._cache = cache.Cache(publication.options.cache / cache.WORK)
         self._named: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
         """The figures of the text at hand."""

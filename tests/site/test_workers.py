@@ -1,6 +1,7 @@
 """Other processes of a build: they do the same, and nobody waits for what none has begun."""
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import Future
 from operator import itemgetter
 from pathlib import Path
@@ -14,30 +15,31 @@ from sparkpub.review.tables.column import rows
 from sparkpub.site import kept, workers
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.workers import Workers
 
 
 @pytest.fixture(autouse=True)
-def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(workers, "_CORES", 2)
+    workers.stop()
+    yield
+    workers.stop()
 
 
 def test_what_nobody_has_begun_is_done_here(tmp_path: Path) -> None:
     """The other process waits at the first, and has been given one more."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    with Workers() as others:
-        waiting = others.begin(Path.read_text, fifo)
-        _, *results = [others.begin(os.getpid) for _ in range(3)]
-        assert {result() for result in results} == {os.getpid()}
-        fifo.write_text("go on")
-        assert waiting() == "go on"
+    waiting = workers.begin(Path.read_text, fifo)
+    _, *results = [workers.begin(os.getpid) for _ in range(3)]
+    assert {result() for result in results} == {os.getpid()}
+    fifo.write_text("go on")
+    assert waiting() == "go on"
 
 
 def test_a_problem_elsewhere_is_a_problem_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Future, "cancel", lambda _: False)
-    with Workers() as others, pytest.raises(KeyError, match="nothing"):
-        others.begin(itemgetter("nothing"), {})()
+    with pytest.raises(KeyError, match="nothing"):
+        workers.begin(itemgetter("nothing"), {})()
 
 
 def test_a_campaign_judged_elsewhere_is_judged_the_same(

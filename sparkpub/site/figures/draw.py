@@ -20,7 +20,7 @@ from pydantic_core import from_json, to_json
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import canonical_json
-from sparkpub.site import cache
+from sparkpub.site import cache, workers
 from sparkpub.site.cache import Cache
 from sparkpub.site.figures.converter import (
     VEGA_LITE,
@@ -31,7 +31,6 @@ from sparkpub.site.figures.converter import (
 )
 from sparkpub.site.figures.shapes import Row, Spec
 from sparkpub.site.figures.svg import tidy
-from sparkpub.site.workers import Workers
 
 POOL_FROM = 12
 """Charts from which other processes take part: fewer do not pay for their start."""
@@ -120,19 +119,18 @@ def _printed(part: Any) -> Any:
     return printable(part) if isinstance(part, str) else part
 
 
-class Drawings(Workers):
+class Drawings:
     """Draws charts while their pages are still being made.
 
     What the cache holds is there at once. Once `POOL_FROM` have come together other processes begin to draw, and at the
     end this one helps.
 
-        with Drawings(cache) as drawings:
-            drawings.want(key, chart)  # as often as there are charts
-            drawn = drawings.finished()
+        drawings = Drawings(cache)
+        drawings.want(key, chart)  # as often as there are charts
+        drawn = drawings.finished()
     """
 
     def __init__(self, kept: Cache) -> None:
-        super().__init__()
         self._cache = kept
         versions = metadata.version("altair"), VERSION, VEGA_LITE
         self._decided_by = [*versions, cache.code(_SOURCES)]
@@ -154,7 +152,7 @@ class Drawings(Workers):
                 return
         self._waiting.append((key, chart))
         if self._begun or len(self._waiting) == POOL_FROM:
-            self._begun += [self.begin(draw, *job) for job in self._waiting]
+            self._begun += [workers.begin(draw, *job) for job in self._waiting]
             self._waiting = []
 
     def finished(self) -> Mapping[str, Drawn]:

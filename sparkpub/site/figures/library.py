@@ -26,7 +26,7 @@ from sparkpub.review.names import runs_of
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import campaign as metrics
 from sparkpub.site.figures import others, said, speeds
-from sparkpub.site.figures.draw import Chart, Drawings
+from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.publication import Publication, slug
 from sparkpub.site.study import KEYS, StudiedCampaign
@@ -112,8 +112,6 @@ class Library:
         self.publication = publication
         self.wanted: dict[str, Figure] = {}
         """Key to every figure that was asked for."""
-        self.later: dict[str, Chart] = {}
-        """Charts that come into their pages as these are written, by key."""
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
@@ -153,17 +151,9 @@ class Library:
         """The placeholder of a figure made elsewhere."""
         if figure.key not in self.wanted:
             self.wanted[figure.key] = figure
-            self._draw(figure.key, figure.chart)
+            if self._drawings is not None:
+                self._drawings.want(figure.key, figure.chart)
         return placeholder(figure.key)
-
-    def add_later(self, key: str, chart: Chart) -> None:
-        """Have drawn what is put into its pages as these are written."""
-        self.later[key] = chart
-        self._draw(key, chart)
-
-    def _draw(self, key: str, chart: Chart) -> None:
-        if self._drawings is not None:
-            self._drawings.want(key, chart)
 
     def picture(self, name: str, campaign: str, **part: str) -> str:
         """Note that a figure is wanted as PNG too, and return its placeholder."""

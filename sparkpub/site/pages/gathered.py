@@ -2,8 +2,6 @@
 cache beside the tables."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from zipfile import BadZipFile
 
 from pydantic_core import from_json, to_json
 
@@ -50,11 +48,11 @@ def of(
     return files
 
 
-def _name(publication: Publication, campaign: CampaignData) -> str | None:
-    """The entry of a campaign in the cache; None where its page speaks of other campaigns, too."""
+def _name(publication: Publication, campaign: CampaignData) -> str:
+    """The entry of a campaign in the cache; empty where its page speaks of other campaigns, too."""
     made_from = publication.review.campaigns[campaign.name].made_from
     if not made_from or len(publication.joined(campaign)) > 1:
-        return None
+        return ""
     options, names = publication.options, publication.names.campaign(campaign.name)
     found = [finding.document() for finding in publication.findings_of(campaign)]
     about = (publication.home, options.name, options.url, options.repo_url)
@@ -65,20 +63,17 @@ def _read(
     publication: Publication, campaign: CampaignData, cache: Cache
 ) -> Files | None:
     """The files of a campaign as they were made; None where they have to be made now."""
-    name = _name(publication, campaign)
-    with suppress(BadZipFile, ValueError):  # it is not there, or damaged
-        found = kept.unpacked(cache.get(name or "") or b"")
+    found = kept.files(_name(publication, campaign), cache)
+    if found is not None:
         said = found.pop(_SAID)
         assert isinstance(said, bytes)
         publication.said[campaign.name] = from_json(said)
-        return found
-    return None
+    return found
 
 
 def _keep(
     publication: Publication, campaign: CampaignData, files: Files, cache: Cache
 ) -> None:
-    name = _name(publication, campaign)
-    if name is not None:
-        said = to_json(campaign_page.answers(publication, campaign))
-        cache.put(name, kept.packed({**files, _SAID: said}))
+    said = to_json(campaign_page.answers(publication, campaign))
+    whole = {**files, _SAID: said}
+    kept.keep_files(_name(publication, campaign), cache, whole)

@@ -1,6 +1,5 @@
 """Drawn figures put into the pages that ask for them."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,7 +15,6 @@ from sparkpub.site.figures.output import image, standalone
 from sparkpub.site.pages import templating
 from sparkpub.site.pages.findings import problems
 
-_DRAWING = re.compile(r"(<svg\b[^>]*>).*?</svg>", re.DOTALL)
 CAVEATS = '<ul class="sp-caveats"'
 """Where a page speaks of its caveats itself."""
 INLINE = 1
@@ -44,8 +42,6 @@ class Placing:
             for uri, file in files.items()
         }
         found |= self._images
-        for key in self._library.later:
-            found[f"{FOLDER}/{key}.json"] = self._drawn[key].live.encode()
         for figure in self._library.wanted.values():
             drawn = self._drawn[figure.key]
             live = drawn.live.encode()
@@ -57,10 +53,6 @@ class Placing:
                 png = as_png(standalone(drawn.svg_wide), kept, scale=2.0)
                 found[figure.address("png")] = png
         return found
-
-    def alone(self, figure: Figure) -> str:
-        """A figure that no other page has, and that the browser draws: of its drawings only their sizes are there."""
-        return _DRAWING.sub(r"\1</svg>", self._html(figure, []))
 
     def _page(self, page: Page) -> Page:
         """The page with its figures: those within other HTML and the first ones drawn, unless they are heavy, and the
@@ -93,15 +85,23 @@ class Placing:
             if width == "wide" or not inline
         }
         self._images |= files
-        return self._html(figure, [] if inline else list(files))
-
-    def _html(self, figure: Figure, images: Sequence[str]) -> str:
-        key = figure.drawn_as or figure.key
-        return templating.text(
-            "figure.html.j2",
-            figure=figure,
-            drawn=self._drawn[key],
-            live=f"{FOLDER}/{key}.json",
+        return as_html(
+            figure,
+            drawn,
             picture=figure.key in self._library.pictures,
-            images=images,
+            images=() if inline else list(files),
         )
+
+
+def as_html(
+    figure: Figure, drawn: Drawn, *, picture: bool = False, images: Sequence[str] = ()
+) -> str:
+    """A figure with its drawing, its sentence and its table."""
+    return templating.text(
+        "figure.html.j2",
+        figure=figure,
+        drawn=drawn,
+        live=f"{FOLDER}/{drawn.key}.json",
+        picture=picture,
+        images=images,
+    )

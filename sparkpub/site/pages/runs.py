@@ -6,6 +6,7 @@ There are thousands of them. So MkDocs renders one shell, and each run is put in
 import html
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,17 +15,31 @@ from pydantic_core import to_json
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import MetricValue, Record, metric_of
 from sparkpub.record.store import Stored
+from sparkpub.review.checks import Review
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.site.content import SHELL, Page, fill, placeholder, way_to_root
-from sparkpub.site.figures.figure import Figure
+from sparkpub.review.results import Results
+from sparkpub.site.cache import Cache
+from sparkpub.site.content import (
+    SHELL,
+    File,
+    Page,
+    SiteOptions,
+    fill,
+    placeholder,
+    way_to_root,
+)
+from sparkpub.site.figures import telemetry
+from sparkpub.site.figures.draw import Drawings
+from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.telemetry import Trace
-from sparkpub.site.pages import templating
+from sparkpub.site.pages import placing, templating
 from sparkpub.site.pages.templating import markdown_text
 from sparkpub.site.publication import (
     Publication,
     cell_label,
     one_of_each_check,
+    run_file,
     run_page,
 )
 
@@ -34,6 +49,7 @@ TITLE = "sp-run-title"
 _BODY = "run"
 """The key of the HTML of a run."""
 _PLACE = re.compile(r"<div data-sp-run>.*?</div>", re.DOTALL)
+_DRAWING = re.compile(r"(<svg\b[^>]*>).*</svg>", re.DOTALL)
 
 
 class Standing(NamedTuple):
@@ -45,16 +61,42 @@ class Standing(NamedTuple):
     against_mean: float | None = None
 
 
+def files(review: Review, options: SiteOptions, cache: Cache) -> dict[str, File]:
+    """The pages of one's own runs, and the files of their charts, by address. Whether other processes make them or this
+    one, they are the same."""
+    publication = Publication(Results(review), review, options)
+    drawings, figures = Drawings(cache), dict[str, Figure]()
+    found: dict[str, File] = {}
+    for stored in (run for each in publication.own_campaigns for run in each.runs):
+        trace = telemetry.trace(stored)
+        if trace is not None:
+            drawings.want(trace.key, trace.chart)
+            figures[stored.run_id] = telemetry.figure(stored, trace)
+            found[run_file(stored)] = samples(stored, trace)
+    # The browser draws the samples: of the axes only the size is there.
+    axes = {}
+    for key, drawn in drawings.finished().items():
+        found[f"{FOLDER}/{key}.json"] = drawn.live.encode()
+        wide, narrow = (
+            _DRAWING.sub(r"\1</svg>", svg) for svg in (drawn.svg_wide, drawn.svg_narrow)
+        )
+        axes[key] = replace(drawn, svg_wide=wide, svg_narrow=narrow)
+    charts = {
+        run: placing.as_html(figure, axes[figure.drawn_as])
+        for run, figure in figures.items()
+    }
+    for campaign in publication.own_campaigns:
+        for index, stored in enumerate(campaign.runs):
+            chart = charts.get(stored.run_id, "")
+            found[run_page(stored)] = page(publication, campaign, index, chart)
+    return found
+
+
 def page(
-    publication: Publication,
-    campaign: CampaignData,
-    index: int,
-    traced: Mapping[str, Figure],
+    publication: Publication, campaign: CampaignData, index: int, chart: str
 ) -> Page:
-    """The page of the campaign's run number `index`, with the place of its chart where it is among the `traced`, by the
-    addresses of their pages."""
+    """The page of the campaign's run number `index`, with the HTML of its chart."""
     stored = campaign.runs[index]
-    chart = traced.get(run_page(stored))
     record, review = stored.record, publication.review
     files = publication.evidence[record.run_id]
     logs = [item for item in files if item.role == "log"]
@@ -77,7 +119,7 @@ def page(
             *one_of_each_check(shared),
         ],
         reason=review.excluded.get(record.run_id),
-        figure=placeholder(chart.key) if chart else "",
+        figure=chart,
         log=there[0] if there else None,
         lines=_last_lines(there[0].path) if there else (),
     )

@@ -61,10 +61,10 @@ def links(svg: str) -> list[str]:
 
 def draw_many(charts: dict[str, Chart], cache: Path) -> list[Drawn]:
     """As a build does it: all wanted, then all there."""
-    with Drawings(Cache(cache)) as wanted:
-        for key, chart in charts.items():
-            wanted.want(key, chart)
-        found = wanted.finished()
+    wanted = Drawings(Cache(cache))
+    for key, chart in charts.items():
+        wanted.want(key, chart)
+    found = wanted.finished()
     return [found[key] for key in charts]
 
 
