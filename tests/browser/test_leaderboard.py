@@ -1,6 +1,7 @@
 """The leaderboard as readers use it: a switch for the load, filters, a phone, a keyboard, an address, no scripting; and
 a reader's own result beside the published ones."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,26 @@ def test_a_result_of_ones_own_stands_beside_the_published_ones(
     page.wait_for_selector("[data-sp-result] > *")
     assert said in page.inner_text("[data-sp-result]")
     assert visit.errors == visit.elsewhere == []
+
+
+def test_the_same_load_is_the_same_whatever_tool_measured_it(
+    board: Host, tmp_path: Path
+) -> None:
+    """50 of 100 tokens a second are half."""
+    row = {"prompt_size": 512, "response_size": 128, "concurrency": 4}
+    own = {
+        "model": "tiny-llama",
+        "benchmarks": [{**row, "tg_throughput": {"mean": 50}}],
+    }
+    path = tmp_path / "benchy.json"
+    path.write_text(json.dumps(own))
+    page = board.open("measure.html").page
+    page.set_input_files("input[type=file]", path)
+    page.wait_for_selector("[data-sp-result] table")
+    said = page.inner_text("[data-sp-result]")
+    assert "under the same load" in said
+    assert "measured with vllm-bench serve). Yours is 50 % of it." in said
+    assert "The loads differ" not in said
 
 
 def test_a_file_chosen_before_the_page_is_ready_is_not_forgotten(board: Host) -> None:

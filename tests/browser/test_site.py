@@ -434,6 +434,11 @@ def test_two_speeds_stand_side_by_side_with_their_difference(site: Host) -> None
     change = 100 * (other["total"] / first["total"] - 1)
     line = page.locator(".sp-compared tbody tr").first.inner_text()
     assert f"{abs(change):.1f} %" in line
+    # The load of the first holds for both until a reader chooses another.
+    loads = page.locator("select[name=load]")
+    shared = "10 users, 1,024 in, 1,024 out (llama-benchy)"
+    loads.first.select_option(shared)
+    assert loads.nth(1).input_value() == shared
     again = site.open(page.url.removeprefix(site.address)).page
     again.wait_for_selector(".sp-compared tbody tr")
     assert (

@@ -395,9 +395,12 @@ def _power(publication: Publication) -> Card:
     said = []
     if clocks := seen("gpu_clock_sm_mean_mhz"):
         said.append(f"Clock {_range((mhz / 1000 for mhz in clocks), 3)} GHz.")
-    if hot := seen(*HEAT):
-        said.append(f"At most {max(hot):.0f} °C, in {runs(*HEAT)}.")
     warm = [name for name in HEAT if any(name in speed.figures for speed in drawn)]
+    if hot := seen(*HEAT):
+        where = f"in {runs(*HEAT)}"
+        if not warm:
+            where += " of other campaigns: these recorded none"
+        said.append(f"At most {max(hot):.0f} °C, {where}.")
     view = {
         "campaign": sorted({speed.campaign for speed in drawn}),
         "x": POWER,

@@ -116,9 +116,14 @@ def context(
         for name, speeds in zip(names.values(), model.setups.values(), strict=True)
     ]
     of_all = set.intersection(*(set(recipe["notes"]) for recipe in recipes))
-    # With one of these a comparison begins: the smallest load.
+    # With one of these a comparison begins: what leads its first answer, else the smallest load.
+    leading = [row.best.speed for _, row in answers]
     known = [speed for speed in model.speeds if not speed.doubts]
-    compared = [speed for speed in known if GENERATION in speed.figures]
+    compared = [
+        speed
+        for speed in [*leading, *sorted(known, key=_by_load)]
+        if GENERATION in speed.figures
+    ]
     return {
         **entry(model),
         "answers": answers,
@@ -133,7 +138,7 @@ def context(
         "versions": versions_chart,
         "recipes": recipes,
         "notes": [note for note in recipes[0]["notes"] if note in of_all],
-        "compared": identity(min(compared, key=_by_load)) if compared else "",
+        "compared": identity(compared[0]) if compared else "",
         "accuracy": [
             found[1:] for found in accuracy(publication) if found[0] == model.name
         ],

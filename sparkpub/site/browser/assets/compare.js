@@ -11,9 +11,9 @@ const FIGURES = {
 };
 const NONE = '–';
 
-/** Offer what there is at each step, keeping the reader's choices as far as they exist, else those of the first side;
- * returns the row that is chosen. */
-function narrow(side, rows, wanted, first) {
+/** Offer what there is at each step, keeping the reader's choices as far as they exist, else those of the first side,
+ * whose load holds for all until a reader chooses another; returns the row that is chosen. */
+function narrow(side, rows, wanted, first, isOwn) {
   let left = rows;
   for (const step of STEPS) {
     const select = side.elements[step];
@@ -22,8 +22,9 @@ function narrow(side, rows, wanted, first) {
     if (step === 'model' && side.name === 'optional') texts.unshift(NONE);
     const chosen = wanted?.[step] ?? select.value;
     select.replaceChildren(...texts.map((text) => make('option', {value: text}, text)));
-    const others = step === 'model' ? [] : [first.elements[step].value];
-    select.value = [chosen, ...others, texts[0]].find((text) => texts.includes(text)) ?? '';
+    const preferred = step === 'model' ? [chosen] : [chosen, first.elements[step].value];
+    if (step === 'load' && !isOwn) preferred.reverse();
+    select.value = [...preferred, texts[0]].find((text) => texts.includes(text)) ?? '';
     left = left.filter((row) => row[step] === select.value);
   }
   return left[0];
@@ -57,11 +58,12 @@ export function table(rows, root) {
   const line = (name, cells) => make('tr', {}, make('th', {scope: 'row'}, name), ...cells);
   // Where requests arrive at a rate, throughput follows the rate, so that only how long they wait is compared.
   const arrive = rows.some((row) => row.rate !== null);
+  const isAlone = rows.every((row) => row.each === row.total);
   const lines = Object.keys(FIGURES)
     .filter((name) => rows.some((row) => row[name] !== null) && (!arrive || name === 'ttft'))
     // One user gets all there is.
-    .filter((name) => name !== 'each' || rows.some((row) => row.each !== row.total))
-    .map((name) => line(FIGURES[name], rows.map((row) => cell(name, row, rows[0]))));
+    .filter((name) => name !== 'each' || !isAlone)
+    .map((name) => line(isAlone && name === 'total' ? 'One user (tok/s)' : FIGURES[name], rows.map((row) => cell(name, row, rows[0]))));
   lines.push(line('Runs', rows.map((row) => make('td', {}, row.runs))));
   const alone = rows.filter((row) => row.runs < 2).length;
   const runs = alone === rows.length ? 'One run each' : 'A single run on one side';
@@ -82,12 +84,16 @@ export async function start(form) {
   const one = asked[0] ?? rows.find((row) => row.rate === null) ?? rows[0];
   const other = rows.find((row) => row.model === one.model && row.load === one.load && row !== one);
   const wanted = [one, asked[1] ?? other, asked[2]];
+  const own = new Set(sides.filter((side, index) => !index || (asked[index] && asked[index].load !== one.load)));
   const show = (first) => {
-    const chosen = sides.map((side, index) => narrow(side, rows, first ? wanted[index] : null, sides[0])).filter(Boolean);
+    const chosen = sides.map((side, index) => narrow(side, rows, first ? wanted[index] : null, sides[0], own.has(side))).filter(Boolean);
     place.replaceChildren(table(chosen, form.dataset.spRoot));
     if (!first) remember({of: chosen.map(({id}) => id)});
   };
   form.addEventListener('submit', (event) => event.preventDefault());
-  form.addEventListener('change', () => show(false));
+  form.addEventListener('change', ({target}) => {
+    if (target.name === 'load') own.add(target.closest('fieldset'));
+    show(false);
+  });
   show(true);
 }

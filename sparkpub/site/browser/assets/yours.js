@@ -95,9 +95,8 @@ function complete(row) {
 
 const doublings = (a, b) => Math.abs(Math.log2((a || 1) / (b || 1)));
 
-/** How far two loads are apart, in doublings; another tool or flow is further than all lengths. */
+/** How far two loads are apart, in doublings; another flow is further than all lengths. */
 const distance = (mine, other) =>
-  100 * (mine.tool !== other.tool) +
   100 * ((mine.rate === null) !== (other.rate === null)) +
   3 * doublings(mine.users, other.users) +
   doublings(mine.input + mine.depth, other.input + other.depth) +
@@ -112,9 +111,11 @@ const BESIDE = 3;
 function section(mine, published, root) {
   const place = make('section', {}, make('h3', {}, `${mine.model}: ${mine.load}`));
   const same = ofModel(mine.model, published);
-  const near = Math.min(...same.map((row) => distance(mine, row)));
+  // Another tool is further than all lengths.
+  const far = (row) => 100 * (mine.tool !== row.tool) + distance(mine, row);
+  const near = Math.min(...same.map(far));
   const isOwn = (row) => row.weights_id.toLowerCase() === String(mine.model).toLowerCase();
-  const found = same.filter((row) => distance(mine, row) <= near + 1e-9).sort((a, b) => isOwn(b) - isOwn(a) || b.total - a.total);
+  const found = same.filter((row) => far(row) <= near + 1e-9).sort((a, b) => isOwn(b) - isOwn(a) || b.total - a.total);
   const [best] = found;
   if (mine.total === null || !best) {
     const figure = mine.total === null ? 'This file has no output throughput.' : `Yours: ${number(mine.total, 1)} tok/s.`;
@@ -122,8 +123,11 @@ function section(mine, published, root) {
     return place;
   }
   const figures = `Yours: ${number(mine.total, 1)} tok/s, published here: ${number(best.total, 1)}`;
-  const told = `${isOwn(best) ? ' with the same weights,' : ''} under the ${near < ALIKE ? 'same' : 'nearest'} load (${best.load}).`;
-  const rows = [near < ALIKE ? {...mine, load: best.load} : mine, ...found.slice(0, BESIDE)];
+  const alike = distance(mine, best) < ALIKE;
+  const share = alike ? ` Yours is ${number((100 * mine.total) / best.total, 0)} % of it.` : '';
+  const tool = mine.tool === best.tool ? '' : `, measured with ${best.tool}`;
+  const told = `${isOwn(best) ? ' with the same weights,' : ''} under the ${alike ? 'same' : 'nearest'} load (${best.load}${tool}).${share}`;
+  const rows = [alike ? {...mine, load: best.load} : mine, ...found.slice(0, BESIDE)];
   const frame = make('div', {className: 'sp-scroll', tabIndex: 0, role: 'region', ariaLabel: figures}, table(rows, root));
   place.append(make('p', {}, make('strong', {}, figures), told), frame);
   return place;
