@@ -4,7 +4,7 @@ Tables, checks and claims take their runs and values from here, so that all of t
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
 
@@ -44,6 +44,10 @@ class ReviewedCampaign:
     """Digest of its files, its commit and this program; empty where nobody asked for it."""
     is_whole: bool = False
     """Whether further records of an iteration count, too."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: what follows is worked out there."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     # -- what counts -----------------------------------------------------------------------------------------
 

@@ -3,11 +3,12 @@
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,12 +25,21 @@ def begin(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> Callable[[
     """
     if _CORES == 1 or multiprocessing.parent_process() is not None:
         return partial(work, *given, **named)
-    begun = _pool().submit(work, *given, **named)
+    # Here and now: by the time that the pool does it, this process goes on with what is given.
+    begun = _pool().submit(_done, pickle.dumps(partial(work, *given, **named)))
 
     def result() -> T:
-        return work(*given, **named) if begun.cancel() else begun.result()
+        if begun.cancel():
+            return work(*given, **named)
+        made: T = begun.result()
+        return made
 
     return result
+
+
+def _done(work: bytes) -> Any:
+    """In the other process: the result of what `begin` was given."""
+    return pickle.loads(work)()  # noqa: S301 - this program wrote it
 
 
 def stop() -> None:

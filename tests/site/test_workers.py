@@ -1,6 +1,7 @@
 """Other processes of a build: they do the same, and nobody waits for what none has begun."""
 
 import os
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import Future
 from operator import itemgetter
@@ -56,3 +57,13 @@ def test_a_campaign_judged_elsewhere_is_judged_the_same(
     assert found.review.findings == whole.findings
     for name in ("runs", "cells", "comparisons"):
         assert rows(getattr(found.results, name)) == rows(getattr(Results(whole), name))
+
+
+def test_a_reviewed_campaign_goes_to_another_process_without_what_follows(
+    data: Path, options: SiteOptions
+) -> None:
+    """Rows of its tables are of no class that another process could find."""
+    [here] = publish(load(data), options).review.campaigns.values()
+    assert here.cell_rows
+    there = pickle.loads(pickle.dumps(here))
+    assert there.cell_rows == here.cell_rows
