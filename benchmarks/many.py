@@ -57,7 +57,7 @@ def _filters(form: str) -> dict[str, Sequence[str]]:
 
 
 EXPLORER = "[data-sp-explorer] form"
-BOARD = "form[data-sp-board]"
+BOARD = "form.sp-filters"
 KINDS = {
     "explorer": Kind(
         "runs/",

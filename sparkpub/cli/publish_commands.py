@@ -127,7 +127,7 @@ def render(
     Example: sparkpub render --out docs
     """
     from sparkpub.review.dataset import load
-    from sparkpub.site import disk
+    from sparkpub.site import disk, workers
     from sparkpub.site.build import build, refuse
     from sparkpub.site.content import SiteOptions
     from sparkpub.site.history import last_commits
@@ -137,9 +137,12 @@ def render(
     if given["repo_url"]:
         commits = last_commits(Path.cwd(), folders)
     options = SiteOptions(commits=commits, **given)
-    dataset = load(*folders)
-    refuse(dataset, options)
-    site = build(dataset, options)
+    try:
+        dataset = load(*folders)
+        refuse(dataset, options)
+        site = build(dataset, options)
+    finally:
+        workers.stop()
     files = disk.write(site, out)
     print_as(
         as_json,

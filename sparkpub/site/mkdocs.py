@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -182,10 +181,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _build(self, config: MkDocsConfig) -> tuple[Site, Sequence[str]]:
         """The docs tree, and what in a preview would stop a build."""
         folders, options = self.data(config), self.options(config)
-        # What another process judges by is loaded there while this one loads it; and by the time that somebody asks
-        # for the browser's files, they are kept.
-        workers.begin(import_module, "sparkpub.site.kept")
-        workers.begin(runtime.files, Cache(options.cache / WORK))
+        if self._preview is None:
+            # What another process judges by is loaded there while this one loads it; and by the time that somebody asks
+            # for the browser's files, they are kept. A preview builds again, with both there.
+            workers.begin(workers.load, "sparkpub.site.kept")
+            workers.begin(runtime.files, Cache(options.cache / WORK))
         # These load pandas, which a build does not need where nothing changed.
         from sparkpub.site.build import build, loaded, refuse  # noqa: PLC0415
 

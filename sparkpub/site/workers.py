@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -40,6 +41,11 @@ def begin(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> Callable[[
 def _done(work: bytes) -> Any:
     """In the other process: the result of what `begin` was given."""
     return pickle.loads(work)()  # noqa: S301 - this program wrote it
+
+
+def load(module: str) -> None:
+    """Load a module, for `begin`: what another process needs next is there then."""
+    import_module(module)
 
 
 def stop() -> None:

@@ -108,7 +108,7 @@ def test_everything_is_there_without_scripting(board: Host) -> None:
     assert shown(page)[0] == "Model-30B 33.3 66.7"
     assert shown(page)[2:4] == [BELOW, "Model-1B 1,000 2,000"]
     assert len(shown(page)) == len(SIZES) + 1
-    assert not page.locator("form[data-sp-board]").is_visible()
+    assert not page.locator("form.sp-filters").is_visible()
 
 
 def test_filters_narrow_rows_columns_and_recipes_and_the_address_keeps_them(

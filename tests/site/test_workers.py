@@ -15,7 +15,9 @@ from sparkpub.review.results import Results
 from sparkpub.review.tables.column import rows
 from sparkpub.site import kept, workers
 from sparkpub.site.build import publish
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import SiteOptions
+from sparkpub.site.pages import runs
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +59,16 @@ def test_a_campaign_judged_elsewhere_is_judged_the_same(
     assert found.review.findings == whole.findings
     for name in ("runs", "cells", "comparisons"):
         assert rows(getattr(found.results, name)) == rows(getattr(Results(whole), name))
+
+
+def test_pages_of_runs_made_elsewhere_are_the_same(
+    data: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Future, "cancel", lambda _: False)  # the other has begun it
+    given = publish(load(data), options).review, options, Cache(options.cache)
+    there = workers.begin(runs.files, *given)()
+    assert there == runs.files(*given)
+    assert len(there) > 12
 
 
 def test_a_reviewed_campaign_goes_to_another_process_without_what_follows(

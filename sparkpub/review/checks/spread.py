@@ -509,18 +509,15 @@ def same_numbers(view: View) -> Iterator[Finding]:
         ratio = flows[large].step.expected / flows[small].step.expected
         error = math.hypot(*(row.sd / math.sqrt(row.n) for row in (small, large)))
         apart = abs(small.mean - large.mean) + 2 * error
+        if ratio <= SAME_NUMBERS_BYTES_RATIO or apart > SAME_NUMBERS_SHARE * small.mean:
+            continue
         available = bandwidth(view.counted[large.cell][0].record) or 0.0
-        is_same = (
-            ratio > SAME_NUMBERS_BYTES_RATIO
-            and apart <= SAME_NUMBERS_SHARE * small.mean
-            and flows[large].expected >= 0.5 * available
-        )
         is_apart = any(
             mean > SAME_NUMBERS_BYTES_RATIO * means.get((large.model, *rest), math.inf)
             for (model, *rest), mean in means.items()
             if (model, rest[0]) == (small.model, small.environment)
         )
-        if is_same and not is_apart:
+        if flows[large].expected >= 0.5 * available and not is_apart:
             alike.append((ratio, small, large))
     if alike:
         ratio, *both = max(alike, key=itemgetter(0))

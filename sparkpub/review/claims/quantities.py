@@ -322,7 +322,8 @@ def _pooled(question: Question) -> TableRow | None:
     values = question.values
     parts = groups(values, ["model", "workload"])
     found = [question.compare(values.iloc[part]) for part in parts]
-    known = of_cells(pd.DataFrame([one[0] for one in found if one is not None]))
+    compared = [one[0] for one in found if one is not None]
+    known = of_cells(pd.DataFrame(compared)) if compared else None
     if known is None:
         return None
     together = over(known)

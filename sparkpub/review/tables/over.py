@@ -107,11 +107,10 @@ REPLICATIONS: Columns = {
 
 def of_cells(found: pd.DataFrame) -> Estimate | None:
     """What comparisons of several cells show, for `over`, in their unit. Cells worth fewer than four runs are left
-    out; None for fewer than two, or where one has no spread at all."""
+    out; None for fewer than two."""
     each = estimates(found)
     known = each.of(each.df >= MINIMUM_RUNS - 1)
-    is_enough = len(known.value) > 1 and (known.error > 0).all()
-    return known if is_enough else None
+    return known if len(known.value) > 1 else None
 
 
 def repeats(campaigns: Sequence["ReviewedCampaign"], against: str) -> pd.DataFrame:

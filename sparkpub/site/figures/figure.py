@@ -31,8 +31,6 @@ class Entry:
 
 
 Value = Entry | Sequence[Entry] | str
-UNKNOWN = {"", "not known"}
-"""What a table says where nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,18 @@ class Table:
 
     @property
     def known(self) -> "Table":
-        """The table without columns in which nothing is known."""
-        columns = zip(self.head, *self.rows, strict=True)
-        known = [column for column in columns if {*map(str, column[1:])} - UNKNOWN]
-        head, *rows = zip(*known, strict=True) if self.rows else [self.head]
+        """The table without columns in which nothing is known; what its rows are about stays."""
+        if not self.rows:
+            return self
+        first, *others = zip(self.head, *self.rows, strict=True)
+        known = [column for column in others if any(map(_is_known, column[1:]))]
+        head, *rows = zip(first, *known, strict=True)
         return Table(head, rows)
+
+
+def _is_known(value: Value) -> bool:
+    said = value.text if isinstance(value, Entry) else value
+    return bool(said) and said != "not known"
 
 
 @dataclass(frozen=True)

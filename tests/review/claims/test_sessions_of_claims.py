@@ -98,3 +98,6 @@ def test_an_effect_over_all_cells_is_pooled() -> None:
     assert 0 < low < 0.5 < high
     assert found.verdict == "supported"
     assert asked(data, models=["a"], **fields).verdict == "undecided"
+    none = {("a", "container"): [], ("b", "native"): [], ("c", "native"): []}
+    apart = a_dataset(cells | none, order="interleaved")
+    assert asked(apart, **fields).verdict == "undecided"

@@ -71,6 +71,33 @@ def test_the_order_as_run(
 
 
 @pytest.mark.parametrize(
+    ("declared", "ran", "found"),
+    [
+        # A is first in 5 + 5 + 4 + 2 = 16 of 20 pairs, in 5 + 5 + 3 + 2 = 15, and in 3 + 3 + 2 = 8 of 9.
+        ("as-published", "AABABBABB", "blocked"),
+        ("as-published", "AABBABABB", "mixed"),
+        ("as-published", "AABABB", "blocked"),
+        # Three rounds are whole, and four.
+        ("interleaved", "ABABABBBB", "blocked"),
+        ("interleaved", "ABABABABBBBB", "interleaved"),
+    ],
+)
+def test_a_declared_order_counts_where_enough_of_it_was_run(
+    declared: DeclaredOrder, ran: str, found: str
+) -> None:
+    """Each side's runs are its rounds, one after the other."""
+    sides = (
+        timed(
+            times := [float(at) for at, name in enumerate(ran) if name == side],
+            range(len(times)),
+            declared=declared,
+        )
+        for side in "AB"
+    )
+    assert order_as_run(*sides) == found
+
+
+@pytest.mark.parametrize(
     ("one", "other", "found"),
     [
         # A round of one side only is left out.

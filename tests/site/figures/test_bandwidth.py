@@ -6,6 +6,7 @@ from sparkpub.record.record import Machine, Record
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.draw import draw
+from sparkpub.site.figures.figure import Entry, Table
 from sparkpub.site.figures.library import Library
 from tests.leaderboards import LOAD, TPUT, dataset_of, runs_of
 
@@ -49,3 +50,12 @@ def test_each_build_is_shown_where_it_is_fastest_and_what_is_not_known_is_told(
     )
     assert figure.table.rows[-1][4] == "not known for this format"
     assert draw("k", figure.chart).svg_wide
+
+
+def test_a_column_in_which_nothing_is_known_is_left_out() -> None:
+    """But for the first, which says what the rows are about."""
+    rows = [("", "", Entry(""), (), "3"), ("", "not known", "", "", "")]
+    known = Table(("a", "b", "c", "d", "e"), rows).known
+    assert (known.head, [*known.rows]) == (("a", "e"), [("", "3"), ("", "")])
+    assert Table(("a",), [("",)]).known.head == ("a",)
+    assert Table(("a", "b"), []).known.head == ("a", "b")
