@@ -30,6 +30,9 @@ def first_commit(folder: Path, title: str) -> str:
     owner = process_arguments()
     try:
         repository.begin(folder, owner)
+    except GitError as error:
+        return f"no git repository was made: {error}"
+    try:
         for arguments in (
             ("add", "--all"),
             ("commit", "--quiet", "--message", f"Start {title}"),

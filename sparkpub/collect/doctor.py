@@ -65,7 +65,7 @@ def examine(
         found.append(Diagnosis("matrix", "missing", line))
     done = len(known_records(data / matrix.campaign))
     detail = f"{len(runs)} runs planned, {done} recorded"
-    found += [_git(data), Diagnosis("matrix", "ok", detail)]
+    found += [_git(data), Diagnosis("runs", "ok", detail)]
     if smoke and not any(item.state == "missing" for item in found):
         found += _smoke(matrix)
     return found

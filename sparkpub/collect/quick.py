@@ -29,7 +29,7 @@ from sparkpub.plan.recipes import key_of
 from sparkpub.plan.workloads import server_pages
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
-from sparkpub.record.errors import UsageError
+from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.store import Stored
@@ -139,7 +139,8 @@ def look(
 ) -> FoundServer:
     """Who answers at an address, with a short answer of the model.
 
-    Raises UsageError where no server is, or none of the model, or one of several, or the model gives no answer.
+    Raises UsageError where no server is, or none of the model, or one of several, and CollectError where the model
+    gives no answer.
     """
     try:
         url = base_of(address)
@@ -147,6 +148,9 @@ def look(
         raise UsageError(str(error), remedy="give host and port") from None
     try:
         server = pages.look(url, model, "--model", random_weights=random)
+    except pages.NoAnswerError as error:
+        remedy = "look at the server's log; --random-weights declares weights that are random on purpose"
+        raise CollectError(str(error), where=url, remedy=remedy) from None
     except pages.StopError as error:
         raise UsageError(str(error)) from None
     server["metrics_after"] = pages.counters(url)

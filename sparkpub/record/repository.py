@@ -117,6 +117,8 @@ def _reason(done: "subprocess.CompletedProcess[str]") -> str:
         for line in (done.stderr or done.stdout).splitlines()
         if line.strip()
     ]
+    if any("user.email" in line for line in lines):
+        return "git does not know who you are; set user.name and user.email with git config --global"
     errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
     if errors:
         error = errors[0].partition(": ")[2]

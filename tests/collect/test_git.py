@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect import invoker
+from sparkpub.collect.beginning import first_commit
 from sparkpub.collect.git import Committer, Repository
 from sparkpub.collect.machine.processes import start_ticks
 from sparkpub.collect.progress import Progress
@@ -366,3 +367,20 @@ def test_below_sudo_chroot_the_user_has_no_name(
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("SUDO_UID", "4294967000")
     assert invoker.user() is None
+
+
+def test_who_has_no_name_for_git_is_told_how_to_give_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in [name for name in os.environ if name.startswith(("GIT_", "EMAIL"))]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "new"
+    folder.mkdir()
+    (folder / "file").touch()
+    said = first_commit(folder, "New")
+    assert said.startswith("not committed: git commit: git does not know who you are; ")
+    assert said.endswith("then: git add --all && git commit")
+    monkeypatch.setenv("PATH", "")
+    assert first_commit(tmp_path, "New").startswith("no git repository was made: ")

@@ -5,7 +5,7 @@ On unified memory (DGX Spark) `nvmlDeviceGetMemoryInfo` is not supported: that i
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -34,31 +34,24 @@ def in_thousands(value: float) -> float:
     return value / 1000
 
 
-_SENSORS: Mapping[str, tuple[str, str, Callable[[Any], Any]]] = {
-    "gpu_utilization_percent": (
-        "nvmlDeviceGetUtilizationRates",
-        "",
-        lambda rates: rates.gpu,
-    ),
-    "gpu_memory_utilization_percent": (
-        "nvmlDeviceGetUtilizationRates",
-        "",
-        lambda rates: rates.memory,
-    ),
-    "gpu_memory_used_gib": (
-        "nvmlDeviceGetMemoryInfo",
-        "",
-        lambda info: info.used / GIB,
-    ),
-    "gpu_temp_celsius": ("nvmlDeviceGetTemperature", "NVML_TEMPERATURE_GPU", float),
-    "gpu_power_watt": ("nvmlDeviceGetPowerUsage", "", in_thousands),
-    "gpu_energy_joule": ("nvmlDeviceGetTotalEnergyConsumption", "", in_thousands),
-    "gpu_clock_sm_mhz": ("nvmlDeviceGetClockInfo", "NVML_CLOCK_SM", float),
-    "gpu_clock_mem_mhz": ("nvmlDeviceGetClockInfo", "NVML_CLOCK_MEM", float),
-    "gpu_performance_state": ("nvmlDeviceGetPerformanceState", "", "P{}".format),
-    "gpu_throttle_reasons": ("nvmlDeviceGetCurrentClocksThrottleReasons", "", hex),
+_SENSORS: Mapping[tuple[str, str], Mapping[str, Callable[[Any], Any]]] = {
+    ("nvmlDeviceGetUtilizationRates", ""): {
+        "gpu_utilization_percent": lambda rates: rates.gpu,
+        "gpu_memory_utilization_percent": lambda rates: rates.memory,
+    },
+    ("nvmlDeviceGetMemoryInfo", ""): {
+        "gpu_memory_used_gib": lambda info: info.used / GIB
+    },
+    ("nvmlDeviceGetTemperature", "NVML_TEMPERATURE_GPU"): {"gpu_temp_celsius": float},
+    ("nvmlDeviceGetPowerUsage", ""): {"gpu_power_watt": in_thousands},
+    ("nvmlDeviceGetTotalEnergyConsumption", ""): {"gpu_energy_joule": in_thousands},
+    ("nvmlDeviceGetClockInfo", "NVML_CLOCK_SM"): {"gpu_clock_sm_mhz": float},
+    ("nvmlDeviceGetClockInfo", "NVML_CLOCK_MEM"): {"gpu_clock_mem_mhz": float},
+    ("nvmlDeviceGetPerformanceState", ""): {"gpu_performance_state": "P{}".format},
+    ("nvmlDeviceGetCurrentClocksThrottleReasons", ""): {"gpu_throttle_reasons": hex},
 }
-"""Telemetry column to the driver's function, the kind of sensor that it is asked for, and how its answer is kept."""
+"""The driver's function, and the kind of sensor that it is asked for, to the telemetry columns that its answer fills,
+and how it is kept there."""
 
 
 class Gpus:
@@ -104,31 +97,31 @@ class Gpus:
 
     def _of_one(self, handle: Any) -> dict[str, Any]:
         found = {}
-        for column, (question, kind, convert) in _SENSORS.items():
+        for (question, kind), columns in _SENSORS.items():
             kinds = [getattr(self.nvml, kind)] if kind else []
-            found[column] = self.ask(
-                question, handle, *kinds, column=column, convert=convert
-            )
+            said = self.ask(question, handle, *kinds, columns=columns)
+            for column, convert in columns.items():
+                found[column] = None if said is None else convert(said)
         return found
 
     def ask(
         self,
         question: str,
         *more: Any,
-        column: str = "",
+        columns: Iterable[str] = (),
         convert: Callable[[Any], Any] = lambda said: said,
     ) -> Any:
-        """The driver's answer in our unit; None where it has none, with the reason kept for a `column`."""
+        """The driver's answer in our unit; None where it has none, with the reason kept for `columns`."""
         try:
             return convert(getattr(self.nvml, question)(*more))
         except self.nvml.NVMLError as error:
-            if column:
+            for column in columns:
                 self.reasons[column] = f"{error} (NVML)"
             return None
 
     def _of_each(self, question: str, column: str) -> list[Any] | None:
         """The driver's answers for the GPUs; None where one of them has none."""
-        read = [self.ask(question, handle, column=column) for handle in self.handles]
+        read = [self.ask(question, handle, columns=[column]) for handle in self.handles]
         return None if None in read else read
 
     def memory_free_percent(self) -> float | None:

@@ -62,7 +62,9 @@ def cgroup_columns(folder: Path) -> dict[str, float]:
         stat = {name: int(value) for name, _, value in parts}
     columns = {}
     for column, names in _OF_A_GROUP.items():
-        said = (stat.get(name, _number(folder / name)) for name in names)
+        said = (
+            stat[name] if name in stat else _number(folder / name) for name in names
+        )
         value = next((number for number in said if number is not None), None)
         if value is not None:
             columns[column] = value / GIB

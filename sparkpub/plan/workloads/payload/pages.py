@@ -69,6 +69,10 @@ class StopError(Exception):
         super().__init__(why)
 
 
+class NoAnswerError(StopError):
+    """A server is there, and gives no answer of its model."""
+
+
 @dataclass(frozen=True)
 class Fetched:
     """What an address answered: its text, or the status or the reason why there is none."""
@@ -226,7 +230,7 @@ def look(
     """Who a server is: `{"url", "model", "said", "answer"}`, with the model's name on it, what its pages say, and one
     greedy answer. Of several models the first one counts, unless somebody can choose one by the option `choosing`.
 
-    Raises StopError, also where the model gives no answer, or none of a model, unless its weights are random.
+    Raises StopError, and NoAnswerError where the model gives none, or none of a model, unless its weights are random.
     """
     names, said = models(url, wanted, choosing or "model:"), who(url)
     held = loaded(said) or names
@@ -240,7 +244,7 @@ def look(
     none = no_answer(found["text"])
     if none is not None and not random_weights:
         what = f"{model} gave no answer: {none}"
-        raise StopError(f"{what}; if its weights are random, declare them so")
+        raise NoAnswerError(f"{what}; if its weights are random, declare them so")
     return {"url": url, "model": model, "said": said, "answer": found}
 
 
@@ -323,7 +327,7 @@ def answer(url: str, model: str) -> dict[str, Any]:
         status = page.status or 0
         why = f"its answer is {page.problem}" if status == 200 else page.problem
         what = f"{model} gave no answer: {why}"
-        raise StopError(what, lasts=300 <= status < 500)
+        raise NoAnswerError(what, lasts=300 <= status < 500)
     # What a model thinks before it answers is part of it.
     message = within(page.document, "choices", 0, "message")
     names = ("reasoning_content", "reasoning", "content")
