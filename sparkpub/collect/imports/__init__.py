@@ -13,12 +13,13 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from sparkpub.collect.imports import starter
+from sparkpub.collect.imports.drafts import Draft
 from sparkpub.collect.imports.facts import machine_called
 from sparkpub.collect.imports.folder import Folder
-from sparkpub.collect.imports.given import About, Draft, Given, Left, read_about
+from sparkpub.collect.imports.given import About, Given, Left, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.collect.imports.placing import placed
-from sparkpub.collect.imports.runs import NO_RESULT, UNMAPPED, ToolReader, read_files
+from sparkpub.collect.imports.runs import NO_RESULT, UNMAPPED, read_files
 from sparkpub.collect.imports.starter import Kind
 from sparkpub.collect.imports.writing import write
 from sparkpub.record import catalogue
@@ -26,7 +27,6 @@ from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
 from sparkpub.record.text import counted
 from sparkpub.tools.asked import as_key
-from sparkpub.tools.language import of_tools, read_mappings
 
 _HEADING = re.compile(r"(?m)^# (\S[^\n]*?)\s*$")
 _TABLE = re.compile(r"(?m)^\s*\|\s*:?-{3,}:?\s*\|")
@@ -51,7 +51,7 @@ def import_results(
     """
     _refuse(given)
     folder = Folder(path, given)
-    found = read_files(folder, _readers(given))
+    found = read_files(folder)
     lefts = [item for item in found if isinstance(item, Left)]
     outcome = ImportOutcome(preview)
     no_results = {left.source for left in lefts if left.reason in _NO_RESULTS}
@@ -63,7 +63,7 @@ def import_results(
     if given.about.path is None and given.mapping is None:
         outcome.pattern = starter.builds(_sources(found))
     campaigns = [
-        (of, list(placed(items, data / of.campaign, of)))
+        (of, list(placed(items, data / of.campaign)))
         for of, items in _by_campaign(found, given)
     ]
     for of, items in campaigns:
@@ -140,16 +140,6 @@ def _title(results: Path) -> str | None:
     return heading and heading[1][:_LONGEST_TITLE]
 
 
-def _readers(given: Given) -> Sequence[ToolReader]:
-    """Those of a file of mappings, or of all formats. Raises ImportFormatError for a mapping that cannot work."""
-    if given.mapping is not None:
-        return [
-            ToolReader((mapping.declared,), given, declared=mapping)
-            for mapping in read_mappings(given.mapping)
-        ]
-    return [ToolReader(mappings, given) for mappings in of_tools().values()]
-
-
 def _by_campaign(
     found: Sequence[Draft | Left], given: Given
 ) -> Iterator[tuple[Given, list[Draft | Left]]]:
@@ -159,7 +149,7 @@ def _by_campaign(
     }
     items: dict[str, list[Draft | Left]] = defaultdict(list)
     for item in found:
-        tool = item.tool if isinstance(item, Draft) else ""
+        tool = item.run.mapping.tool if isinstance(item, Draft) else ""
         items[declared.get(tool, given.campaign)].append(item)
     for part in given.about.campaigns:
         if part.campaign in items:
