@@ -3,11 +3,12 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.facts import counted
@@ -23,6 +24,7 @@ from sparkpub.review.checks import review
 from sparkpub.review.setup import setup_of
 from sparkpub.site import manual
 from sparkpub.tools.language import read_mappings
+from sparkpub.tools.where import at
 from tests.collect.imports.importing import records_in
 from tests.review.checks.planted import IMPORTS
 
@@ -189,36 +191,22 @@ def test_a_bad_cell_is_one_line_and_the_other_rows_go_on(
         ("at: tok/s", "scale: 2", 9, "add at:"),
         ("  environment: where", "  model: where", 3, "stands twice"),
         ("  started: when", "  started: ]", 4, "not YAML"),
+        (MAPPING, "run: {model: Model}\n", 1, "name the columns of the figures"),
+        (MAPPING, "- model\n", None, "begin with run: and metrics:"),
+        (MAPPING, "requests: {tttt: m}\n", 1, "requests.tttt is no time of a request"),
     ],
+    ids=range(13),
 )
 def test_a_bad_mapping_is_a_line_with_its_place(
-    before: str, after: str, line: int, text: str, tmp_path: Path
+    before: str, after: str, line: int | None, text: str, tmp_path: Path
 ) -> None:
     assert MAPPING.count(before) == 1
     with pytest.raises(ImportFormatError) as problem:
         imported(tmp_path, mapping=MAPPING.replace(before, after))
-    place = f"{tmp_path / 'map.yaml'}:{line}"
+    place = f"{tmp_path / 'map.yaml'}" + (f":{line}" if line else "")
     found = [said for said in problem.value.lines() if place in said]
     assert text.format(place) in found[0]
     assert not (tmp_path / "data").exists()
-
-
-@pytest.mark.parametrize(
-    ("mapping", "text"),
-    [
-        ("run: {model: Model}\n", "name the columns of the figures"),
-        ("- model\n", "begin with run: and metrics:"),
-        (
-            "run: {model: m}\nrequests: {tttt: m}\n",
-            "requests.tttt is no time of a request",
-        ),
-    ],
-)
-def test_a_mapping_that_cannot_work_is_one_line(
-    mapping: str, text: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ImportFormatError, match=text):
-        imported(tmp_path, mapping=mapping)
 
 
 def test_the_mappings_and_layouts_of_the_guide_are_right(tmp_path: Path) -> None:
@@ -486,136 +474,121 @@ def test_the_path_of_a_file_says_model_and_clients(tmp_path: Path) -> None:
     assert record.value("ttft_max_ms") == pytest.approx(300)
 
 
+def proposed(folder: Path, name: str, content: str) -> str:
+    """The mapping to begin with, for a file."""
+    (folder / name).write_text(content)
+    file = folder / name
+    outcome = import_results(file, folder / "data", Given("c"), preview=True)
+    return "\n".join(outcome.lines())
+
+
 def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     tmp_path: Path,
 ) -> None:
     """With the name of the place given it reads the table."""
-    file = tmp_path / "runs.csv"
-    file.write_text("Model,clients,date,tok/s,TTFT (s),note\nm,4,2026-03-01,70,0.5,x\n")
-    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
-    lines = outcome.lines()
-    assert lines[1:] == [
-        "# file runs.csv with output_throughput_tok_s, ttft_mean_ms",
-        "run:",
-        '  model: "Model"',
-        '  started: "date"',
-        "load:",
-        '  concurrency: "clients"',
-        "metrics:",
-        '  output_throughput_tok_s: "tok/s"',
-        '  ttft_mean_ms: {at: "TTFT (s)", unit: s}',
-        "# not used: note",
-    ]
-    imported(tmp_path, file.read_text(), "\n".join(lines), environment="native")
+    table = "Model,clients,date,tok/s,TTFT (s),note\nm,4,2026-03-01,70,0.5,x\n"
+    text = proposed(tmp_path, "runs.csv", table)
+    first, *_, last = text.splitlines()[1:]
+    assert first == "# file runs.csv with output_throughput_tok_s, ttft_mean_ms"
+    assert last == "# not used: note"
+    assert yaml.safe_load(text) == {
+        "run": {"model": "Model", "started": "date"},
+        "load": {"concurrency": "clients"},
+        "metrics": {
+            "output_throughput_tok_s": "tok/s",
+            "ttft_mean_ms": {"at": "TTFT (s)", "unit": "s"},
+        },
+    }
+    imported(tmp_path, table, text, environment="native")
     (record,) = records(tmp_path)
     assert values(record) == {"output_throughput_tok_s": 70.0, "ttft_mean_ms": 500.0}
 
 
+OUTPUT, PROMPT = "metrics.output_throughput_tok_s", "metrics.prompt_throughput_tok_s"
+
+
 @pytest.mark.parametrize(
-    ("columns", "lines"),
+    ("name", "content", "expected"),
     [
         # Parallel in tensors and in a pipeline, and no prompt of two tokens; 96,448 MiB and no GiB.
         (
+            "run.json",
             {"tp": 4, "pp": 2, "prompt_tokens": 512, "vram_peak_mib": 96448},
             {
-                '  input_tokens: "prompt_tokens"',
-                '  peak_memory_gib: {at: "vram_peak_mib", unit: MiB}',
+                "load.input_tokens": "prompt_tokens",
+                "metrics.peak_memory_gib": {"at": "vram_peak_mib", "unit": "MiB"},
             },
         ),
         (
+            "run.json",
             {"by_load": {"1": {"tok/s": 10}, "4": {"tok/s": 30, "note": "x"}}},
-            {'rows: "by_load.*"', '  concurrency: "by_load.key"'},
+            {"rows": "by_load.*", "load.concurrency": "by_load.key"},
         ),
         # No first token comes within a millisecond.
-        ({"mean_ttft": 0.8}, {'  ttft_mean_ms: {at: "mean_ttft", unit: s}'}),
         (
-            {"latency_change_percent": -20, "e2e_latency_s": 2.0},
-            {'  request_latency_mean_ms: {at: "e2e_latency_s", unit: s}'},
+            "run.json",
+            {"mean_ttft": 0.8},
+            {"metrics.ttft_mean_ms": {"at": "mean_ttft", "unit": "s"}},
         ),
-        # The most that was drawn is no mean, wherever the word stands.
+        # The most that was drawn is no mean, wherever the word stands, and a change is no time.
         (
-            {"max_power_w": 120, "avg_power_w": 60},
-            {'  gpu_power_mean_watt: "avg_power_w"'},
+            "run.json",
+            {"max_power_w": 120, "avg_power_w": 60, "latency_change_percent": -20},
+            {
+                "metrics.gpu_power_mean_watt": "avg_power_w",
+                "metrics.request_latency_mean_ms": None,
+            },
         ),
         # But for a unit that stands beside it, as in aiperf's profile_export.jsonl.
         (
+            "run.json",
             {"metrics": {"time_to_first_token": {"value": 5.2, "unit": "ms"}}},
-            {'  ttft_mean_ms: "metrics.time_to_first_token.value"'},
+            {"metrics.ttft_mean_ms": "metrics.time_to_first_token.value"},
         ),
+        # A column may say of what each rate is, unless it has other words, too.
+        (
+            "runs.csv",
+            "model,phase,tps\na,prefill,9\nb,decode,8\n",
+            {
+                PROMPT: {"at": "tps", "when": ["phase=prefill*"]},
+                OUTPUT: {"at": "tps", "when": ["phase=decode*"]},
+            },
+        ),
+        (
+            "runs.csv",
+            "model,metric,tps\na,pp512,9\nb,other,8\n",
+            {PROMPT: None, OUTPUT: "tps"},
+        ),
+        # The only rate of a file of prompts would else lead the leaderboard: 1,054 tokens of a prompt in a second.
+        ("prefill-ladder.csv", "model,tok_s\nm,1054.4\n", {PROMPT: "tok_s"}),
+        ("prefill-x.csv", "model,decode_tok_s\nm,9\n", {OUTPUT: "decode_tok_s"}),
+        ("prefill-and-decode.csv", "model,tok_s\nm,9\n", {OUTPUT: "tok_s"}),
     ],
+    ids=range(10),
 )
 def test_a_preview_says_what_the_names_of_columns_mean(
-    columns: dict[str, Any], lines: set[str], tmp_path: Path
+    name: str, content: Any, expected: dict[str, Any], tmp_path: Path
 ) -> None:
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({"model": "m", "tok/s": 5, **columns}))
-    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
-    assert lines <= set(outcome.lines())
-
-
-@pytest.mark.parametrize(
-    ("column", "cells", "told"),
-    [
-        ("metric", ("pp512", "tg128"), ("pp*", "tg*")),
-        ("phase", ("prefill", "decode"), ("prefill*", "decode*")),
-        # A column of other words says nothing of the rates.
-        ("metric", ("pp512", "other"), None),
-        ("prompt", ("prompt-1", "prompt-2"), None),
-    ],
-)
-def test_a_preview_parts_rates_of_the_prompt_from_those_of_the_answer(
-    column: str, cells: Sequence[str], told: Sequence[str] | None, tmp_path: Path
-) -> None:
-    """With the mapping that it prints each rate comes in as what it is."""
-    file = tmp_path / "runs.csv"
-    rows = [f"m{i},{cell},{100 * i}" for i, cell in enumerate(cells, 1)]
-    file.write_text("\n".join([f"model,{column},tps", *rows]))
-    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
-    lines = outcome.lines()
-    rates = ("prompt_throughput_tok_s", "output_throughput_tok_s")
-    if told is None:
-        assert '  output_throughput_tok_s: "tps"' in lines
-        return
-    for rate, words in zip(rates, told, strict=True):
-        assert f'  {rate}: {{at: "tps", when: ["{column}={words}"]}}' in lines
-    imported(tmp_path, file.read_text(), "\n".join(lines), environment="native")
-    assert [values(each) for each in records(tmp_path)] == [
-        {rates[0]: 100.0},
-        {rates[1]: 200.0},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "column", "metric"),
-    [
-        ("prefill-ladder.csv", "tok_s", "prompt_throughput_tok_s"),
-        ("prefill-ladder.csv", "decode_tok_s", "output_throughput_tok_s"),
-        ("prefill-and-decode.csv", "tok_s", "output_throughput_tok_s"),
-        ("ladder.csv", "tok_s", "output_throughput_tok_s"),
-    ],
-)
-def test_the_only_rate_of_a_file_of_prompts_is_of_prompts(
-    name: str, column: str, metric: str, tmp_path: Path
-) -> None:
-    """A rate of 1,106 tokens of a prompt would else lead the leaderboard."""
-    file = tmp_path / name
-    file.write_text(f"model,prompt_tokens,ttft_s,{column}\nm,8204,7.78,1054.4\n")
-    outcome = import_results(file, tmp_path / "data", Given("c"), preview=True)
-    assert f'  {metric}: "{column}"' in outcome.lines()
+    if not isinstance(content, str):
+        content = json.dumps({"model": "m", "tok/s": 5, **content})
+    document = yaml.safe_load(proposed(tmp_path, name, content))
+    assert {where: at(document, where) for where in expected} == expected
 
 
 def test_a_preview_is_a_mapping_where_a_known_tools_results_lie_beside(
     tmp_path: Path,
 ) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "run.json").write_text(json.dumps({"model": "m", "tok/s": 5}))
-    shutil.copy(IMPORTS / "llama-bench" / "warmup-r5.json", folder)
+    """It reads each rate as what the row says it is of."""
+    shutil.copy(IMPORTS / "llama-bench" / "warmup-r5.json", tmp_path)
+    rows = "model,metric,tps\nm1,pp512,100\nm2,tg128,200\n"
+    (tmp_path / "runs.csv").write_text(rows)
     given = Given("c", environment="native")
-    outcome = import_results(folder, tmp_path / "data", given, preview=True)
-    mapping = tmp_path / "map.yaml"
-    mapping.write_text("\n".join(outcome.lines()))
-    assert len(read_mappings(mapping)) == 1
+    outcome = import_results(tmp_path, tmp_path / "data", given, preview=True)
+    imported(tmp_path, rows, "\n".join(outcome.lines()), environment="native")
+    assert [values(each) for each in records(tmp_path)] == [
+        {"prompt_throughput_tok_s": 100.0},
+        {"output_throughput_tok_s": 200.0},
+    ]
 
 
 def owners(model: str, backend: str, quant: str, *points: Any) -> dict[str, Any]:
