@@ -169,7 +169,7 @@ class Drawings:
 
 def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:
     """A drawing as PNG, from the cache where it was made before."""
-    name = cache.key("picture", VERSION, scale, svg)
+    name = cache.key("picture", VERSION, cache.code(_SOURCES), scale, svg)
     picture = kept.get(name)
     if picture is None:
         picture = png(svg, scale=scale)
