@@ -175,17 +175,22 @@ def samples(stored: Stored, found: Trace) -> bytes:
     return to_json({"rows": rows})
 
 
-def write(site: Path, pages: Mapping[str, Page]) -> None:
-    """Put every run into the shell, and the shell's own page aside."""
+def shell(site: Path) -> str:
+    """The shell as the engine made it. Its own page is then one like others."""
     place = site / SHELL.removesuffix(".md") / "index.html"
     # A third of the theme's bars is white space, on each of thousands of pages.
-    shell = re.sub(r"\n\s+", "\n", place.read_text(encoding="utf-8"))
+    made = re.sub(r"\n\s+", "\n", place.read_text(encoding="utf-8"))
+    place.write_text(made.replace(TITLE, "One run"), encoding="utf-8")
+    return made
+
+
+def write(site: Path, shell: str, pages: Mapping[str, Page]) -> None:
+    """Write every run, put into the shell."""
     for uri, page in pages.items():
         folder = site / uri.removesuffix(".md")
         folder.mkdir(parents=True, exist_ok=True)
         text = in_shell(shell, uri, page)
         (folder / "index.html").write_text(text, encoding="utf-8")
-    place.write_text(shell.replace(TITLE, "One run"), encoding="utf-8")
 
 
 def in_shell(shell: str, uri: str, page: Page) -> str:
