@@ -12,7 +12,7 @@ from sparkpub.plan.requested import load_of
 from sparkpub.record.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.weights import bits
-from sparkpub.review.checks import CHECKS, Finding, Review
+from sparkpub.review.checks import Finding, Review
 from sparkpub.review.checks.rules import usual_hits
 from sparkpub.review.checks.spread import apart_inside
 from sparkpub.review.models import ModelName
@@ -40,7 +40,7 @@ class Speed:
     records: tuple[Record, ...]
     """The runs that count, in order of time."""
     doubts: tuple[str, ...] = ()
-    """Checks that found an error in it: its figures are not ranked."""
+    """Checks that found an error in it: its figures are not ranked, since what fails a check is no answer."""
     questioned: Mapping[str, str] = field(default_factory=dict)
     """Metric to the check that warns of it in this cell."""
     owner: str = ""
@@ -125,6 +125,8 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
         owner = reviewed.campaign.owner
         records = tuple(stored.record for stored in reviewed.counted[cell])
         findings = review.by_cell.get((campaign, "/".join(cell)), ())
+        errors = (each for each in findings if each.severity == "error")
+        doubts = (each.check for each in errors if review.voids(each, records))
         found.append(
             Speed(
                 campaign=campaign,
@@ -134,20 +136,12 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
                 load=load_of(records[0]),
                 figures=of_cell,
                 records=records,
-                doubts=_doubts(findings),
+                doubts=tuple(dict.fromkeys(doubts)),
                 questioned=_questioned("/".join(cell), findings) | _apart(records),
                 owner="" if owner is None else owner.owner,
             )
         )
     return found
-
-
-def _doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """The checks that found an error, but for those that took runs out: what is left did happen. What fails a check is
-    no answer."""
-    checks = (each.check for each in findings if each.severity == "error")
-    doubts = (check for check in checks if CHECKS[check].kind != "happened")
-    return tuple(dict.fromkeys(doubts))
 
 
 def _questioned(cell: str, findings: Iterable[Finding]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Environment
@@ -32,6 +33,7 @@ from mkdocs.utils.templates import TemplateContext
 from sparkpub.record import owner
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.settings import DEFAULT_DATA, GATHERED
+from sparkpub.record.store import replacing
 from sparkpub.site import manual, stamp, workers
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import WORK, Cache, user_folder
@@ -40,6 +42,7 @@ from sparkpub.site.content import (
     File,
     Site,
     SiteOptions,
+    data_of,
     escaped,
     fill,
 )
@@ -74,18 +77,24 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
 
 
-def _file(config: MkDocsConfig, uri: str, file: File) -> DocFile:
+class _OnRequest(DocFile):
+    """A file of a preview, which is written when a browser asks for it: to write thousands takes longer than all else
+    of a build."""
+
+    def copy_file(self, dirty: bool = False) -> None:
+        """Nothing: see `SparkpubPlugin.on_serve`."""
+
+
+def _file(config: MkDocsConfig, uri: str, file: File, kind: type[DocFile]) -> DocFile:
     """A file of the tree that is not there as one."""
     inclusion = InclusionLevel.UNDEFINED
     if uri.endswith(".md") and not _IN_NAV.match(uri):
         inclusion = InclusionLevel.NOT_IN_NAV
     if isinstance(file, Path):
-        return DocFile.generated(
-            config, uri, abs_src_path=str(file), inclusion=inclusion
-        )
+        return kind.generated(config, uri, abs_src_path=str(file), inclusion=inclusion)
     # A page says what it has in `on_page_markdown`.
     content = b"" if isinstance(file, SourcePage) else file
-    return DocFile.generated(config, uri, content=content, inclusion=inclusion)
+    return kind.generated(config, uri, content=content, inclusion=inclusion)
 
 
 def unasked(files: Files, config: MkDocsConfig) -> list[DocFile]:
@@ -112,7 +121,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._blocks: dict[str, str] = {}
         """The HTML of all pages: a list of posts shows some of it too."""
         self._problems: Sequence[str] = ()
-        self._search = ""
+        self._search = self._shell = ""
+        self._one_by_one = Lock()
+        """Browsers ask for one file several times at once."""
 
     def on_startup(
         self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool
@@ -162,13 +173,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         for one in unasked(files, config):
             files.remove(one)
         self._pages = {}
+        kind = DocFile if self._preview is None else _OnRequest
         folder, pages = self._folder(config), Path(config.docs_dir).resolve()
         for uri, file in self._site.files.items():
             if isinstance(file, SourcePage):
                 self._pages[uri] = file
             known = files.get_file_from_path(uri)
             if known is None:
-                files.append(_file(config, uri, file))
+                files.append(_file(config, uri, file, kind))
             elif uri.endswith(".md") and pages.is_relative_to(folder):
                 known.edit_uri = f"../{(pages.relative_to(folder) / uri).as_posix()}"
         self._blocks = {
@@ -309,25 +321,58 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return fill(output, blocks, "../" * page.url.count("/"))
 
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Put every run into the shell. Warn of links that lead nowhere: a strict build stops there."""
+        """Put the runs into the shell. Warn of links that lead nowhere: a strict build stops there."""
         site = Path(config.site_dir)
         # This loads pandas: see `_build`.
         from sparkpub.site.pages import runs  # noqa: PLC0415
 
         assert self._site is not None
-        runs.write(site, self._site.runs)
+        self._shell = runs.shell(site)
         if self._preview is None:
+            runs.write(site, self._shell, self._site.runs)
             for line in dead_links(site, config.site_url or ""):
                 log.warning("%s%s", DEAD_LINK, line)
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any
     ) -> LiveReloadServer:
-        """Rebuild when data or templates change; pages are watched anyway."""
+        """Rebuild when data or templates change; pages are watched anyway. What is not there when a browser asks for it
+        is written then."""
         folders = [*self.data(config), SHIPPED_TEMPLATES, THEME, manual.FOLDER]
         for folder in folders:
             server.watch(str(folder))
+        found = server.serve_request
+
+        def answer(environ: dict[str, Any], start_response: Any) -> Any:
+            said: list[tuple[Any, ...]] = []
+            page = found(environ, lambda *status: said.append(status))
+            path = environ["PATH_INFO"].removeprefix(server.mount_path)
+            if said[0][0].startswith("404") and self._placed(Path(server.root), path):
+                return found(environ, start_response)
+            start_response(*said[0])
+            return page
+
+        server.set_app(answer)
         return server
+
+    def _placed(self, root: Path, path: str) -> bool:
+        """Write what a preview has at an address; whether there is something."""
+        from sparkpub.site.pages import runs  # noqa: PLC0415 - see `_build`
+
+        site = self._site or Site({}, {})
+        source = f"{path.rstrip('/')}.md"
+        if source in site.runs:
+            path += "index.html" if path.endswith("/") else "/index.html"
+            text = runs.in_shell(self._shell, source, site.runs[source])
+            file: File | None = text.encode()
+        else:
+            file = site.files.get(path)
+        if file is None or isinstance(file, SourcePage):
+            return False
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        with self._one_by_one, replacing(root / path) as place:
+            place.write(data_of(file))
+        return True
 
     def data(self, config: MkDocsConfig) -> list[Path]:
         """The folders of the campaigns, one's own and those that were gathered."""

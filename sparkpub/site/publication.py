@@ -138,6 +138,13 @@ class Publication:
         """What the checks found in a campaign."""
         return self._findings.get(campaign.name, ())
 
+    def doubts(self, campaign: CampaignData) -> bool:
+        """Whether an error in it voids what is said of more than its runs."""
+        return any(
+            finding.severity == "error" and self.review.voids(finding)
+            for finding in self.findings_of(campaign)
+        )
+
     @cached_property
     def _findings(self) -> Mapping[str, Sequence[Finding]]:
         return grouped(self.review.findings, attrgetter("campaign"))

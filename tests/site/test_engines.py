@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mkdocs.commands.build import build as build_docs
 from mkdocs.config.base import load_config
+from mkdocs.livereload import LiveReloadServer
 from mkdocs.structure.files import File, Files
 
 from sparkpub.record.errors import SiteError
@@ -157,6 +158,51 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
         plugin.on_files(Files([]), config=config)
         assert f"facts.md#{name}" in plugin._pages["of-a-fact.md"].text
         assert list(plugin._problems) == []
+
+
+def test_a_preview_writes_what_a_browser_asks_for(
+    data: Path, sources: Path, tmp_path: Path
+) -> None:
+    config = load_config(
+        str(config_file(tmp_path, "pages", plugin=True)),
+        site_dir=str(tmp_path / "site"),
+    )
+    config.plugins.on_startup(command="serve", dirty=False)
+    build_docs(config)
+    site = Path(config.site_dir)
+    server = LiveReloadServer(
+        lambda: None, "127.0.0.1", 0, root=str(site), mount_path="/x/"
+    )
+    config.plugins["sparkpub"].on_serve(server, config=config, builder=None)
+    record = next((data / "c").glob("native_m_w_iter02_*.json"))
+    run, evidence = f"runs/c-{record.stem}", f"evidence/c/{record.name}"
+
+    def asked(address: str) -> tuple[str, bytes]:
+        said: list[str] = []
+        answer = server.get_app()(
+            {"PATH_INFO": address}, lambda status, _: said.append(status)
+        )
+        found = b"".join(answer)
+        getattr(answer, "close", tuple)()
+        return said[-1], found
+
+    assert not (site / run).exists()
+    assert not (site / evidence).exists()
+    assert asked(f"/x/{evidence}") == ("200 OK", record.read_bytes())
+    for _ in range(2):
+        status, page = asked(f"/x/{run}/")
+        assert status == "200 OK"
+        assert b"native, iteration 2" in page
+        assert b"livereload" in page
+    assert asked("/x/charts/c-output-throughput.json")[0] == "200 OK"
+    for nothing in ("runs/nothing/", "evidence/c/", "index.md", f"../{record.name}"):
+        assert asked(f"/x/{nothing}")[0] == "404 Not Found"
+
+    build_docs(config)
+    assert not (site / evidence).exists()
+    record.write_text(record.read_text() + " ")
+    assert asked(f"/x/{evidence}")[1] == record.read_bytes()
+    server.server_close()
 
 
 def test_render_writes_into_an_empty_folder_alone(tmp_path: Path) -> None:

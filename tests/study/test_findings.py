@@ -20,6 +20,7 @@ JSON of the records, with no part of sparkpub:
 import pytest
 
 from sparkpub.review.checks import Review
+from sparkpub.review.checks.reviewing import as_text, by_cause
 
 FOUND: dict[str, list[tuple[str, str, int, int]]] = {
     "h200": [
@@ -141,8 +142,20 @@ def test_the_first_record_of_an_iteration_counts_and_errors_void_what_rests_on_t
     assert not [
         item for item in committed.unacknowledged("error") if item.campaign == "phase1"
     ]
-    assert {item.check for item in committed.voiding("phase1")} == {
-        item.check
-        for item in committed.findings
-        if (item.campaign, item.severity) == ("phase1", "error")
+    of_study = [item for item in committed.findings if item.campaign == "phase1"]
+    assert {item.check for item in of_study if committed.voids(item)} == {
+        "identity",
+        *(item.check for item in of_study if item.severity == "error"),
     }
+
+
+def test_the_signs_of_one_cause_are_told_in_one_line(committed: Review) -> None:
+    """Of the same cells: two signs in six cells are not folded below those of two of these."""
+    lines = [line for line in as_text(committed) if " phase1" in line]
+    (folded,) = [line for line in lines if "Further signs" in line]
+    assert len(lines) == 3
+    assert folded.startswith("error   same-numbers ")
+    assert folded.endswith("signs: does-not-fit and roofline. (acknowledged)")
+    by_check = {item.check: [item] for item in committed.findings}
+    turned = [by_check[name] for name in ("does-not-fit", "same-numbers")]
+    assert by_cause(turned) == turned

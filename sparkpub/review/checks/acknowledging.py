@@ -49,7 +49,6 @@ CHECKS = (
     Check(
         "acknowledgement",
         "Does every acknowledgement answer a finding?",
-        kind="evidence",
         raises=("info",),
     ),
 )

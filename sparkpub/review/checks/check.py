@@ -8,10 +8,10 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.view import Case, View
 
-CheckKind = Literal["happened", "meaning", "evidence", "prose"]
+CheckKind = Literal["happened", "meaning", "prose"]
 """What follows from a finding. `happened`: the run did not happen properly, it leaves the pooled figures.
 `meaning`: the figures stay and carry a flag, and an error voids the claims about the world that rest on them.
-`evidence`: the figures stay and carry a flag. `prose`: a sentence of the site is at fault, no run."""
+`prose`: a sentence of the site is at fault, no run."""
 ASK = (
     "Ask whoever published it, leave the runs out (sparkpub quarantine), or say in campaign.json why they stand "
     "(acknowledged:)."
@@ -53,6 +53,9 @@ class Check:
     judge: Callable[[View], Iterable[Finding]] | None = None
     asked: tuple[Asked, ...] = ()
     kind: CheckKind = "meaning"
+    cause: str = ""
+    """What it is a sign of, where other checks find signs of the same: readers are told of one, and that there are
+    more."""
     remedy: str = ""
     """What can be done about an error or a warning; empty where what it asks says it, each for itself."""
     imported: str = ""

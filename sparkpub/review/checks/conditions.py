@@ -173,7 +173,6 @@ CHECKS = (
     Check(
         "thermal-gate",
         "Did every run start cool?",
-        kind="evidence",
         asked=(
             Asked(
                 "started hot",
@@ -193,7 +192,6 @@ CHECKS = (
     Check(
         "throttled",
         "Was the GPU whole, and not throttled?",
-        kind="evidence",
         asked=(
             Asked(
                 "ran under a lower power limit than the GPU is built for",
@@ -228,7 +226,6 @@ CHECKS = (
     Check(
         "slow-clock",
         "Did the GPU reach its normal clock?",
-        kind="evidence",
         asked=(
             Asked(
                 "ran with a slow clock",
@@ -249,7 +246,6 @@ CHECKS = (
     Check(
         "foreign-load",
         "Was the run alone on the machine, and was the GPU free before it?",
-        kind="evidence",
         asked=(
             Asked(
                 "shared the machine",
@@ -281,14 +277,12 @@ CHECKS = (
     Check(
         "leak",
         "Any memory leaks?",
-        kind="evidence",
         asked=(Asked("leaked memory", Wrong(_leaks)),),
         remedy="End the processes that kept the memory before the next run.",
     ),
     Check(
         "kernel-warning",
         "Any kernel or driver warnings?",
-        kind="evidence",
         asked=(
             Asked(
                 "ran while the kernel or the driver reported problems",
@@ -307,7 +301,6 @@ CHECKS = (
     Check(
         "telemetry-gap",
         "Is the telemetry complete?",
-        kind="evidence",
         asked=(
             Asked(
                 "had gaps in the telemetry, so peaks may be missing",
@@ -325,7 +318,6 @@ CHECKS = (
     Check(
         "foreign-telemetry",
         "Does the telemetry belong to its run?",
-        kind="evidence",
         asked=(
             Asked(
                 "had telemetry that cannot belong to the run",
@@ -360,7 +352,6 @@ CHECKS = (
     Check(
         "engine-warning",
         "Did the engine work undisturbed while it was measured?",
-        kind="evidence",
         asked=(
             Asked(
                 "ran on an engine that warned of slower work, or of less",

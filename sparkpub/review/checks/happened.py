@@ -401,7 +401,6 @@ CHECKS = (
     Check(
         "foreign-file",
         "Does everything in the data folder belong to a campaign?",
-        kind="evidence",
         raises=("error", "info"),
         remedy="Delete it.",
     ),

@@ -4,14 +4,15 @@ Tables need `what_counts` alone: whether each run happened. What the figures mea
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from sparkpub.record.campaign import Acknowledgement
-from sparkpub.record.text import counted
+from sparkpub.record.record import Record
+from sparkpub.record.text import counted, listed
 from sparkpub.review.checks.acknowledging import covers, idle_acknowledgements
 from sparkpub.review.checks.copies import RunTrace, dependent, trace
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
@@ -22,6 +23,14 @@ from sparkpub.review.dataset import Dataset
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 
 _TO_BE_MENDED = frozenset({"schema", "checksum", "foreign-file"})
+BEYOND_DOUBT: Mapping[str, Severity] = {
+    **dict.fromkeys(
+        ("identity", "order-confound", "missing-cell", "mixed-machines"), "warning"
+    ),
+    "offered-load": "info",
+}
+"""Checks that void a claim about the world with less than an error: identity, order, coverage, and what a server did
+while its queue emptied, which is no rate that it serves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,18 +86,23 @@ class Review(ReviewedDataset):
         findings = (item for item in self.findings if item.campaign == campaign)
         return Review(self.dataset.only(campaign), campaigns, tuple(findings))
 
-    def voiding(self, campaign: str) -> tuple[Finding, ...]:
-        """A campaign's errors of meaning, and those about runs that count: claims about the world that rest on their
-        cells are void, and an acknowledgement does not mend that."""
-        found = []
-        for item in self.findings:
-            if (item.campaign, item.severity) != (campaign, "error"):
-                continue
-            kind = CHECKS[item.check].kind
-            is_of_counted = not self.excluded.keys() >= {*item.runs}
-            if kind == "meaning" or (kind == "happened" and is_of_counted):
-                found.append(item)
-        return tuple(found)
+    def voids(self, finding: Finding, records: Sequence[Record] | None = None) -> bool:
+        """Whether claims that go beyond these runs, by default all of its campaign, are void because of a finding: an
+        error, or less of `BEYOND_DOUBT`, about those of them that count, or their cells. An acknowledgement does not
+        mend that, and a file that is no record is none of the runs."""
+        check = CHECKS[finding.check]
+        least = BEYOND_DOUBT.get(check.name, "error")
+        if SEVERITIES.index(finding.severity) > SEVERITIES.index(least):
+            return False
+        counted = {*finding.runs} - self.excluded.keys()
+        if finding.runs or check.kind == "happened":
+            ran = counted if records is None else {each.run_id for each in records}
+            return not counted.isdisjoint(ran)
+        return records is None or any(
+            record.campaign == finding.campaign
+            and (not finding.cells or label(record.cell) in finding.cells)
+            for record in records
+        )
 
 
 def what_counts(dataset: Dataset) -> ReviewedDataset:
@@ -182,8 +196,9 @@ def as_text(
         for severity in SEVERITIES
     }
     for severity in shown:
-        for finding in by_severity[severity]:
-            yield _line(review, finding, verbose=verbose)
+        each = [[item] for item in by_severity[severity]]
+        for worst, *signs in each if verbose else by_cause(each):
+            yield _line(review, worst, signs, verbose=verbose)
     counts = [
         counted(len(found), severity.replace("info", "note"))
         for severity, found in by_severity.items()
@@ -194,9 +209,28 @@ def as_text(
     yield f"{runs}, {len(review.excluded)} excluded: {', '.join(counts)}{more}"
 
 
-def _line(review: Review, finding: Finding, *, verbose: bool) -> str:
+def by_cause(found: Iterable[Sequence[Finding]]) -> list[list[Finding]]:
+    """Findings, with those behind them that are further signs of the same cause in the same cells."""
+    told: list[tuple[list[Finding], str, set[tuple[str, str]]]] = []
+    for mine in found:
+        cause = CHECKS[mine[0].check].cause
+        cells = {(item.campaign, cell) for item in mine for cell in item.cells}
+        for first, of_first, among in told:
+            if cause and cause == of_first and cells and cells <= among:
+                first.extend(mine)
+                break
+        else:
+            told.append(([*mine], cause, cells))
+    return [first for first, *_ in told]
+
+
+def _line(
+    review: Review, finding: Finding, more: Sequence[Finding], *, verbose: bool
+) -> str:
     known, after = review.acknowledgement(finding), finding.remedy
-    if known is not None:
+    if known is not None and all(map(review.acknowledgement, more)):
         after = f"(acknowledged: {known.reason})" if verbose else "(acknowledged)"
+    if more:
+        after = f"Further signs: {listed([each.check for each in more])}. {after}"
     said = f"{finding.severity:<8}{finding.check:<20} {finding.where}: {finding.message} {after}"
     return said.rstrip()

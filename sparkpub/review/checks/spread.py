@@ -540,6 +540,7 @@ CHECKS = (
         "Do different models have different throughput?",
         ("error",),
         same_numbers,
+        cause="another model",
         remedy="Look in the log for the model that each run loaded.",
     ),
     Check(

@@ -29,14 +29,8 @@ from sparkpub.review.names import Names
 from sparkpub.review.reviewed import ReviewedCampaign
 
 if TYPE_CHECKING:
-    from sparkpub.review.checks import Finding, Review
+    from sparkpub.review.checks import Review
 
-BEYOND_DOUBT = frozenset(
-    {"identity", "order-confound", "missing-cell", "mixed-machines"}
-)
-"""Checks whose warnings, too, void a claim about the world: identity, order and coverage."""
-UNSERVED = "offered-load"
-"""The check that voids it with a note: what a server did while its queue emptied is no rate that it serves."""
 _FROM_ONE_SESSION = " It is so in these runs, of one machine on one day, and they tell nothing about others."
 
 
@@ -201,15 +195,8 @@ def _figures(claim: Claim, readings: Sequence[UnitVerdict]) -> str:
 
 
 def _doubts(chosen: Chosen, review: "Review") -> dict[str, dict[str, Any]]:
-    """Findings on the runs concerned that void a claim about the world, one entry per check."""
-    found = [
-        finding
-        for finding in review.findings
-        if finding.severity == "error"
-        or finding.check == UNSERVED
-        or (finding.severity == "warning" and finding.check in BEYOND_DOUBT)
-    ]
-    mine = [finding for finding in found if _concerns(finding, chosen, review)]
+    """Findings that void a claim about the world on these runs, one entry per check."""
+    mine = [each for each in review.findings if review.voids(each, chosen.records)]
     return {
         check: {
             "check": check,
@@ -219,17 +206,6 @@ def _doubts(chosen: Chosen, review: "Review") -> dict[str, dict[str, Any]]:
         }
         for check, same in grouped(mine, attrgetter("check")).items()
     }
-
-
-def _concerns(finding: "Finding", chosen: Chosen, review: "Review") -> bool:
-    """Whether a finding is about chosen runs that count, or about their cells."""
-    ran = [one for one in chosen.records if one.campaign == finding.campaign]
-    if finding.runs:
-        named = set(finding.runs) - set(review.excluded)
-        return any(record.run_id in named for record in ran)
-    return any(
-        not finding.cells or "/".join(record.cell) in finding.cells for record in ran
-    )
 
 
 def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:

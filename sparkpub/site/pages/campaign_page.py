@@ -86,7 +86,7 @@ def context(
         "card": about,
         "answers": [answer for answer in about["answers"] if answer not in shown],
         "problems": findings.problems(publication.findings_of(campaign)),
-        "doubted": bool(publication.review.voiding(campaign.name)),
+        "doubted": publication.doubts(campaign),
         "headlines": whole.headlines,
         "summary": summary(whole),
         "shared": shared_by_loads(whole),
@@ -319,7 +319,7 @@ def effect(
 ) -> Effect | None:
     """The effect over all machines that a claim joins, else over the campaign's models; None where its design or its
     checks allow no conclusion."""
-    if publication.review.voiding(campaign.name):
+    if publication.doubts(campaign):
         return None
     whole = studied(publication)(campaign.name)
     rows: Sequence[TableRow] = whole.compared(metric)

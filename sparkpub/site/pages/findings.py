@@ -6,22 +6,23 @@ from operator import attrgetter
 
 from sparkpub.record.text import counted
 from sparkpub.review.checks import CHECKS, Finding
+from sparkpub.review.checks.reviewing import by_cause
 from sparkpub.review.grouping import grouped
 from sparkpub.site.publication import Publication
 
-CHECK_KINDS = ("meaning", "happened", "evidence", "prose")
+CHECK_KINDS = ("meaning", "happened", "prose")
 """Kinds of checks in the order in which a campaign's problems are listed."""
 
 
-def problems(findings: Iterable[Finding]) -> list[Sequence[Finding]]:
-    """Findings by check, the severest first."""
+def problems(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings by their cause, the severest first."""
     found = [finding for finding in findings if finding.severity != "info"]
 
     def place(mine: Sequence[Finding]) -> tuple[bool, int]:
         kind = CHECKS[mine[0].check].kind
         return mine[0].severity != "error", CHECK_KINDS.index(kind)
 
-    return sorted(by_check(found).values(), key=place)
+    return sorted(by_cause(by_check(found).values()), key=place)
 
 
 _FIGURES = re.compile(r": [^.\d]*\d.*?(?=\. |\.?$)")

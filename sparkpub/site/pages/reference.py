@@ -117,7 +117,6 @@ def _statistics() -> str:
 _CONSEQUENCES: Mapping[CheckKind, str] = {
     "meaning": "The figures stay and are flagged. An error voids claims about other runs",
     "happened": "The run failed or is damaged, and is excluded from the pooled figures",
-    "evidence": "The figures stay and are flagged",
     "prose": "A sentence on the site is wrong, and the build stops",
 }
 """Kind of a check to what follows from a finding."""

@@ -101,6 +101,8 @@ def page(
     files = publication.evidence[record.run_id]
     logs = [item for item in files if item.role == "log"]
     there = [log for log in logs if log.address]
+    # The end of what a sweep of many runs printed says nothing of this one.
+    own = [log.path for log in there if log.name.startswith(stored.path.stem)]
     leading = {metric.name for metric in publication.headlines(campaign)}
     by_rank = grouped(record.metrics, lambda name: name in leading)
     of_cell = review.by_cell.get((campaign.name, "/".join(record.cell)), ())
@@ -121,7 +123,7 @@ def page(
         reason=review.excluded.get(record.run_id),
         figure=chart,
         log=there[0] if there else None,
-        lines=_last_lines(there[0].path) if there else (),
+        lines=_last_lines(own[0]) if own else (),
     )
     label = cell_label(publication.names, campaign, record.cell)
     title = f"{label}, iteration {record.iteration}"
@@ -175,17 +177,22 @@ def samples(stored: Stored, found: Trace) -> bytes:
     return to_json({"rows": rows})
 
 
-def write(site: Path, pages: Mapping[str, Page]) -> None:
-    """Put every run into the shell, and the shell's own page aside."""
+def shell(site: Path) -> str:
+    """The shell as the engine made it. Its own page is then one like others."""
     place = site / SHELL.removesuffix(".md") / "index.html"
     # A third of the theme's bars is white space, on each of thousands of pages.
-    shell = re.sub(r"\n\s+", "\n", place.read_text(encoding="utf-8"))
+    made = re.sub(r"\n\s+", "\n", place.read_text(encoding="utf-8"))
+    place.write_text(made.replace(TITLE, "One run"), encoding="utf-8")
+    return made
+
+
+def write(site: Path, shell: str, pages: Mapping[str, Page]) -> None:
+    """Write every run, put into the shell."""
     for uri, page in pages.items():
         folder = site / uri.removesuffix(".md")
         folder.mkdir(parents=True, exist_ok=True)
         text = in_shell(shell, uri, page)
         (folder / "index.html").write_text(text, encoding="utf-8")
-    place.write_text(shell.replace(TITLE, "One run"), encoding="utf-8")
 
 
 def in_shell(shell: str, uri: str, page: Page) -> str:

@@ -558,7 +558,7 @@ def test_former_names_of_checks_answer_as_before() -> None:
     (found,) = CHECKS["metric-mismatch"].run(view)
     assert covers(Acknowledgement(check="fact-mismatch", reason="an alias"), found)
     campaigns = {"c": view.reviewed}
-    assert Review(Dataset(Path(), {}), campaigns, (found,)).voiding("c") == (found,)
+    assert Review(Dataset(Path(), {}), campaigns, (found,)).voids(found)
 
 
 # -- memory that grows -------------------------------------------------------------------------------------------
