@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from sparkpub.collect.imports.doubtful import invented
-from sparkpub.collect.imports.facts import Facts, Said, amount, counted, said_in
+from sparkpub.collect.imports.facts import Facts, SaidByName, amount, counted, said_in
 from sparkpub.collect.imports.folder import Beside
 from sparkpub.collect.imports.given import (
     CONTAINER,
@@ -103,7 +103,7 @@ class FoundRun:
         return {"lines": lines, **more, **self.row, "noted": beside.notes}
 
     @cached_property
-    def said(self) -> Said:
+    def said(self) -> SaidByName:
         """What it says of its names and of what served it."""
         return said_in(self.document, self.mapping.run, self.mapping.same)
 

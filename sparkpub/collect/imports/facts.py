@@ -48,7 +48,7 @@ _TEXTS = (
     *("image", "machine", "driver", "vbios"),
 )
 """Facts that are words."""
-Said = defaultdict[str, Any]
+SaidByName = defaultdict[str, Any]
 """What is said by the name of each place, None where nothing is."""
 _CLIENTS = "tokenizer"
 """The setting that is a client's: how it cut its prompts makes no other build."""
@@ -131,7 +131,7 @@ class Facts:
         names = {self.model_id, self.served_name} - {None}
         return model is None or not names or model in names
 
-    def with_own(self, said: Said) -> "Facts":
+    def with_own(self, said: SaidByName) -> "Facts":
         """What lies beside results, and what they say themselves of machine and server. A text with more than a name,
         such as `vLLM 0.25 (TP=2)`, is a setting, too."""
         own = facts_in(said)
@@ -146,7 +146,9 @@ class Facts:
         here = reading.said({**vars(own), "weights": None})
         return replace(self, **{**here, "settings": settings})
 
-    def observed(self, said: Said, model_id: str | None, seen: Observed) -> Observed:
+    def observed(
+        self, said: SaidByName, model_id: str | None, seen: Observed
+    ) -> Observed:
         """What a run showed; else what its results say of what served the model, and what is known besides."""
         weights = cells.text(said["weights"])
         told = {
@@ -193,9 +195,9 @@ def of_the_server(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(item for item in settings.items() if item[0] != _CLIENTS))
 
 
-def said_in(document: Any, places: SetupPlaces, same: SetupPlaces) -> Said:
+def said_in(document: Any, places: SetupPlaces, same: SetupPlaces) -> SaidByName:
     """What a document says by the name of each place, else what holds for every run; None for any other name."""
-    said: Said = defaultdict(lambda: None, same)
+    said: SaidByName = defaultdict(lambda: None, same)
     for name, place in places:
         found = at(document, place)
         if cells.text(found) is not None:
@@ -203,7 +205,7 @@ def said_in(document: Any, places: SetupPlaces, same: SetupPlaces) -> Said:
     return said
 
 
-def facts_in(said: Said) -> Facts:
+def facts_in(said: SaidByName) -> Facts:
     """The facts among what notes, a row of a table or a report say."""
     settings = dict(_settings(said))
     texts = {name: _text(said[name]) for name in _TEXTS}
@@ -231,7 +233,7 @@ def amount(value: Any) -> float | None:
     return None if found is None or found < 0 else found
 
 
-def _settings(said: Said) -> Iterator[tuple[str, str]]:
+def _settings(said: SaidByName) -> Iterator[tuple[str, str]]:
     """Name and value of each option, argument and variable of the server, and what it computes with."""
     options, whole = said["options"], (said["arguments"], said["variables"])
     for name, value in options.items() if isinstance(options, Mapping) else ():
