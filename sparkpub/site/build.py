@@ -104,15 +104,15 @@ def _generated(
         **pages,
         SHELL: templating.page("view"),
         **downloads.contents(publication),
-        **preview_pictures.pictures(publication, posts, cache),
     }
+    cards = preview_pictures.pictures(publication, posts, cache)
 
     def finish() -> dict[str, File]:
         drawn = drawings.finished()
         whole = placing.Placing(library, drawn).placed(found, cache)
         for files_of_owner in others(drawn):
             whole |= files_of_owner
-        return whole
+        return whole | cards()
 
     return finish
 

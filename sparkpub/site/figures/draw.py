@@ -22,6 +22,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.record.store import canonical_json
 from sparkpub.site import cache, workers
 from sparkpub.site.cache import Cache
+from sparkpub.site.content import File
 from sparkpub.site.figures.converter import (
     VEGA_LITE,
     VERSION,
@@ -167,11 +168,23 @@ class Drawings:
         return self._found
 
 
-def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:
-    """A drawing as PNG, from the cache where it was made before."""
-    name = cache.key("picture", VERSION, scale, svg)
-    picture = kept.get(name)
-    if picture is None:
-        picture = png(svg, scale=scale)
-        kept.put(name, picture)
-    return picture
+def pictures(
+    svgs: Mapping[str, str], kept: Cache, *, scale: float = 1.0
+) -> Callable[[], dict[str, File]]:
+    """What gives drawings as PNG, by address: from the cache, else made meanwhile by other processes, where they are
+    many."""
+    of = "picture", VERSION, cache.code(_SOURCES), scale
+    names = {address: cache.key(*of, svg) for address, svg in svgs.items()}
+    known = {address: kept.get(name) for address, name in names.items()}
+    found: dict[str, File] = {each: data for each, data in known.items() if data}
+    missing = [address for address in svgs if address not in found]
+    begin = workers.begin if len(missing) >= POOL_FROM else partial
+    begun = {address: begin(png, svgs[address], scale=scale) for address in missing}
+
+    def finished() -> dict[str, File]:
+        for address, result in reversed(begun.items()):
+            picture = found[address] = result()
+            kept.put(names[address], picture)
+        return found
+
+    return finished

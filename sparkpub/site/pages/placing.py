@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import File, Page, placeholders
-from sparkpub.site.figures.draw import Drawn, as_png
+from sparkpub.site.figures.draw import Drawn, pictures
 from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.output import image, standalone
@@ -37,6 +37,12 @@ class Placing:
     def placed(self, files: Mapping[str, File], kept: Cache) -> dict[str, File]:
         """The files with every figure that pages ask for in its place, and with the figures' own files: the
         specifications of the live chart with its rows, these for a spreadsheet, and drawings."""
+        svgs = {
+            figure.address("png"): standalone(self._drawn[key].svg_wide)
+            for key, figure in self._figures.items()
+            if key in self._library.pictures
+        }
+        finished = pictures(svgs, kept, scale=2.0)
         found = {
             uri: self._page(file) if isinstance(file, Page) else file
             for uri, file in files.items()
@@ -49,10 +55,7 @@ class Placing:
                 live = b'{"rows":%b,' % to_json(figure.chart.rows) + live[1:]
                 found[figure.address("csv")] = figure.csv()
             found[figure.address("json")] = live
-            if figure.key in self._library.pictures:
-                png = as_png(standalone(drawn.svg_wide), kept, scale=2.0)
-                found[figure.address("png")] = png
-        return found
+        return found | finished()
 
     def _page(self, page: Page) -> Page:
         """The page with its figures: those within other HTML and the first ones drawn, unless they are heavy, and the

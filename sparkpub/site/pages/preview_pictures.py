@@ -1,12 +1,12 @@
 """Preview pictures with the actual result: of each campaign, of each post, and of the site."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.cache import Cache
-from sparkpub.site.content import SITE_CARD
-from sparkpub.site.figures.draw import as_png
+from sparkpub.site.content import SITE_CARD, File
+from sparkpub.site.figures import draw
 from sparkpub.site.pages import campaign_page, front_page, templating
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.publication import Publication
@@ -22,9 +22,9 @@ def card(campaign: CampaignData) -> str:
 
 def pictures(
     publication: Publication, series: Sequence[Post], cache: Cache
-) -> dict[str, bytes]:
-    """A picture for each campaign, with its first answer, for each post, with its description, and one of the site for
-    all other pages."""
+) -> Callable[[], dict[str, File]]:
+    """What gives a picture for each campaign, with its first answer, for each post, with its description, and one of
+    the site for all other pages."""
     name = publication.options.name
     shown = {SITE_CARD: (name, front_page.counts(publication))}
     for campaign in publication.campaigns:
@@ -32,12 +32,11 @@ def pictures(
         shown[card(campaign)] = campaign.info.title, " ".join(answers)
     for post in series:
         shown[post.card] = post.title, post.description
-    found = {}
+    svgs = {}
     for address, (title, text) in shown.items():
         parts = {"title": _lines(title, *TITLE), "text": _lines(text, *TEXT)}
-        svg = templating.text("card.svg.j2", name=name, **parts)
-        found[address] = as_png(svg, cache)
-    return found
+        svgs[address] = templating.text("card.svg.j2", name=name, **parts)
+    return draw.pictures(svgs, cache)
 
 
 def _lines(text: str, width: int, most: int) -> list[str]:

@@ -101,6 +101,8 @@ def page(
     files = publication.evidence[record.run_id]
     logs = [item for item in files if item.role == "log"]
     there = [log for log in logs if log.address]
+    # The end of what a sweep of many runs printed says nothing of this one.
+    own = [log.path for log in there if log.name.startswith(stored.path.stem)]
     leading = {metric.name for metric in publication.headlines(campaign)}
     by_rank = grouped(record.metrics, lambda name: name in leading)
     of_cell = review.by_cell.get((campaign.name, "/".join(record.cell)), ())
@@ -121,7 +123,7 @@ def page(
         reason=review.excluded.get(record.run_id),
         figure=chart,
         log=there[0] if there else None,
-        lines=_last_lines(there[0].path) if there else (),
+        lines=_last_lines(own[0]) if own else (),
     )
     label = cell_label(publication.names, campaign, record.cell)
     title = f"{label}, iteration {record.iteration}"

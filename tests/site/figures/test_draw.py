@@ -2,8 +2,10 @@
 
 import os
 import re
+import struct
 import subprocess
 import sys
+import zlib
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
@@ -119,7 +121,29 @@ def test_images_have_the_colours_of_both_modes_and_files_real_ones() -> None:
     assert "var(" not in alone
     for svg in (shown, alone):
         assert "href" not in svg
-    assert png(alone).startswith(b"\x89PNG\r\n")
+
+
+def test_a_picture_is_the_one_that_the_converter_gives_in_less_room() -> None:
+    alone = standalone(draw("k", Chart(POINTS, ROWS)).svg_wide)
+    given, made = bytes(converter().svg_to_png(alone)), png(alone)
+
+    def chunks(picture: bytes) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        at = picture.index(b"\r\n\x1a\n") + 4
+        while at < len(picture):
+            size, kind = struct.unpack(">I4s", picture[at : at + 8])
+            data = picture[at + 8 : at + 8 + size]
+            (checked,) = struct.unpack(">I", picture[at + 8 + size : at + 12 + size])
+            assert checked == zlib.crc32(kind + data)
+            found[kind] = found.get(kind, b"") + data
+            at += 12 + size
+        return found
+
+    was, now = chunks(given), chunks(made)
+    for picture in (was, now):
+        picture[b"IDAT"] = zlib.decompress(picture[b"IDAT"])
+    assert list(now.items()) == list(was.items())
+    assert len(made) < 0.6 * len(given)
 
 
 def wrong(_rows: object, *, narrow: bool) -> Spec:
