@@ -155,22 +155,6 @@ def test_memory_of_which_nothing_was_used_has_no_ledger() -> None:
         assert (found and found[0].replace(SPACE, " ")) == says
 
 
-def test_accuracy_stands_beside_speed() -> None:
-    task: dict[str, Any] = {
-        "metric": "output_throughput_tok_s",
-        "load": {"type": "lm-eval"},
-        "campaign": "d",
-    }
-    (record,) = runs_of("a", [1.0], **task)
-    right = record.metrics["output_throughput_tok_s"].model_copy(
-        update={"value": 61.5, "unit": "%", "label": "Accuracy", "direction": "higher"}
-    )
-    scored = record.model_copy(update={"metrics": {"accuracy_percent": right}})
-    html = page(*runs_of("a", [30.0], observed=BF16), scored)
-    assert "Accuracy" in html
-    assert "61.50 %" in text(html).replace("\u00a0", " ")
-
-
 def points(figure: Figure) -> list[Row]:
     """The points of a figure of users; what something else beats is hollow: it does not count."""
     return [row for row in figure.chart.rows if row["kind"] == "run"]
