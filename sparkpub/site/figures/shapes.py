@@ -427,7 +427,7 @@ def layer() -> "alt.Chart":
 
 def _of(kind: str, base: "alt.Chart") -> "alt.Chart":
     """The rows of a kind, or of several, of which it is one."""
-    return base.transform_filter(f"indexof(datum.kind, {kind!r}) >= 0")
+    return base.transform_filter(f"indexof(datum.kind || '', {kind!r}) >= 0")
 
 
 def _once() -> "alt.Chart":
