@@ -113,13 +113,10 @@ class StudiedCampaign:
 
     # ---- The three tables --------------------------------------------------------------------------------------------
 
-    def runs(self, metric: Metric) -> pd.DataFrame:
-        """Each run with a value of a metric, in the order of the campaign: the words of its cell, `run, iteration,
-        value`, `number` (in the campaign), `counts, excluded, href, tip`."""
-        return self._runs_of(metric)
-
     @cached_property
-    def _runs_of(self) -> Callable[[Metric], pd.DataFrame]:
+    def runs(self) -> Callable[[Metric], pd.DataFrame]:
+        """Gives each run with a value of a metric, in the order of the campaign: the words of its cell, `run,
+        iteration, value`, `number` (in the campaign), `counts, excluded, href, tip`."""
         return cache(self._runs_made)
 
     def _runs_made(self, metric: Metric) -> pd.DataFrame:
@@ -134,9 +131,13 @@ class StudiedCampaign:
             tips.append(tip)
         return rows.assign(tip=column(rows, tips))
 
-    def cells(self, metric: Metric) -> pd.DataFrame:
-        """Each cell with a mean: the words of its cell, `n, p50, trend_slope, runs`, `value` (the mean), `low` and
-        `high` (its 95 % interval), `tip`: what a table says of it."""
+    @cached_property
+    def cells(self) -> Callable[[Metric], pd.DataFrame]:
+        """Gives each cell with a mean of a metric: the words of its cell, `n, p50, trend_slope, runs`, `value` (the
+        mean), `low` and `high` (its 95 % interval), `tip`: what a table says of it."""
+        return cache(self._cells_made)
+
+    def _cells_made(self, metric: Metric) -> pd.DataFrame:
         rows = self._cells[self._cells["metric"] == metric.name].reset_index(drop=True)
         mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
         tips = []

@@ -193,6 +193,7 @@ def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
     assert figure.says.startswith(
         "Most measured: 240 tok/s in all, with 8 users at 30.0 tok/s each"
     )
+    assert all(f">{users}<" in draw("k", figure.chart).svg_wide for users in (1, 8, 16))
 
 
 OLD, NEW = (

@@ -1,7 +1,8 @@
 """The figures of a campaign's metrics: a question to its tables, a shape, a sentence, a table."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -10,11 +11,18 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted, outward, percent
 from sparkpub.review.names import told_apart
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.sweeps import Axis
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures import said, shapes
-from sparkpub.site.figures.figure import Entry, Figure, Table, chart, table_of
+from sparkpub.site.figures.figure import (
+    Entry,
+    Figure,
+    Heads,
+    Table,
+    chart,
+    table_of,
+    telling,
+)
 from sparkpub.site.figures.theme import axis_title, metric_title
 from sparkpub.site.study import KEYS, StudiedCampaign, cells_of, column, records
 
@@ -29,34 +37,35 @@ MOST_BEYOND = 1.3
 DIFFERENCE = "Difference in % of the baseline"
 WHISKER = 1.5
 """A box's lines reach to the last run within so many times the distance of its quartiles (Tukey 1977)."""
-Format = Callable[[float], str]
 
 
 # ---- A row for each cell ---------------------------------------------------------------------------------------------
 
 
-def every_run(campaign: StudiedCampaign, metric: Metric) -> Figure:
+def every_run(campaign: StudiedCampaign, cells: pd.DataFrame, metric: Metric) -> Figure:
     """`peak-memory`: every run of a metric, the mean of each cell and its interval."""
-    table = _table_of_cells(campaign, metric)
-    return _with_runs(campaign, metric, campaign.cells(metric), table)
+    return _with_runs(campaign, metric, cells, _table_of_cells(campaign, cells, metric))
 
 
-def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
+def box(campaign: StudiedCampaign, _: pd.DataFrame, metric: Metric) -> Figure:
     """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends of its whiskers."""
     by_cell = _counted_by_cell(campaign.runs(metric))
     cells = campaign.worded(by_cell.apply(_box).unstack().reset_index())
     if cells["n"].max() > 1:  # one run has no quartiles
         cells = cells[cells["n"] > 1]
-    heads = {
-        "least": "Lower end",
-        "low": "Lower quartile",
-        "value": axis_title("Median", metric.unit),
-        "high": "Upper quartile",
-        "most": "Upper end",
+    form = partial(metric.format, unit=False)
+    heads: Heads = {
+        "Cell": ("cell", str),
+        "n": ("n", "{:g}".format),
+        "Lower end": ("least", form),
+        "Lower quartile": ("low", form),
+        axis_title("Median", metric.unit): ("value", form),
+        "Upper quartile": ("high", form),
+        "Upper end": ("most", form),
     }
-    table = _table_of_ends(cells, heads, lambda end: metric.format(end, unit=False))
+    cells = telling(cells, heads)
     note = f"Boxes are quartiles, lines the ends within {WHISKER} times their distance."
-    return _with_runs(campaign, metric, cells, table, note)
+    return _with_runs(campaign, metric, cells, table_of(cells["tip"]), note)
 
 
 def _box(values: "pd.Series[float]") -> "pd.Series[float]":
@@ -89,30 +98,35 @@ def _with_runs(
     )
 
 
-def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
+def relative(
+    campaign: StudiedCampaign, pairs: Sequence[TableRow], metric: Metric
+) -> Figure:
     """`peak-memory-relative`: every run in per cent of the baseline's mean, so that cells of any size compare.
 
     The zero is the mean of the runs that are shown, not that of the cell, in which a machine counts by its error.
     """
     sides = ["model", "workload"]
-    every = campaign.site.results.comparison_rows
-    pairs = every.where(campaign=campaign.data.name, metric=metric.name)
-    compared = pd.DataFrame([(row.model, row.workload) for row in pairs], columns=sides)
-    runs = campaign.runs(metric).merge(compared.drop_duplicates())
+    compared = dict.fromkeys((row.model, row.workload) for row in pairs)
+    runs = campaign.runs(metric).merge(pd.DataFrame([*compared], columns=sides))
     is_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
     means = runs[is_baseline].groupby(sides)["value"].mean().rename("base")
     runs = runs.join(means, on=sides, how="inner").assign(kind="run")
     runs["first"] = _first(metric, runs)
     runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
-    shares = [percent(share, 2) for share in runs["value"]]
-    told = zip(runs["tip"], shares, strict=True)
+    share = partial(percent, decimals=2)
     head = "% from the baseline's mean"
-    runs["tip"] = column(runs, [{**tip, head: share} for tip, share in told])
+    told = zip(runs["tip"], runs["value"].map(share), strict=True)
+    runs["tip"] = column(runs, ({**tip, head: text} for tip, text in told))
     margin = campaign.data.margin_percent
     rows, groups, more = placed(campaign, runs)
-    ends = {"min": "Least", "mean": "Mean", "max": "Most"}
-    by_cell = _counted_by_cell(runs).agg(["size", *ends]).reset_index()
-    cells = campaign.worded(by_cell.rename(columns={"size": "n"}))
+    ends = _counted_by_cell(runs).agg(["size", "min", "mean", "max"]).reset_index()
+    heads: Heads = {
+        "Cell": ("cell", str),
+        "n": ("size", str),
+        "Least": ("min", share),
+        "Mean": ("mean", share),
+        "Most": ("max", share),
+    }
     return Figure(
         says=said.farthest(runs, campaign.baseline),
         chart=chart(
@@ -122,7 +136,7 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
             groups=groups,
             band=margin,
         ),
-        table=_table_of_ends(cells, ends, lambda end: percent(end, 2)),
+        table=table_of(telling(campaign.worded(ends), heads)["tip"]),
         sample=_sample(campaign, metric, more, only=runs),
         note=f"The band is ±{margin:g} %.",
     )
@@ -134,9 +148,8 @@ def compared_in_percent(campaign: StudiedCampaign, metric: Metric) -> list[Table
     return [row for row in rows if row.difference_percent is not None]
 
 
-def bars(campaign: StudiedCampaign, metric: Metric) -> Figure:
+def bars(campaign: StudiedCampaign, cells: pd.DataFrame, metric: Metric) -> Figure:
     """`peak-memory-bars`: means from zero with their intervals, the best first."""
-    cells = campaign.cells(metric)
     means, top = cells["value"], None
     if means.min() >= 0 and means.max() > 0:
         top = min(cells[["value", "high"]].max().max(), MOST_BEYOND * means.max())
@@ -145,7 +158,7 @@ def bars(campaign: StudiedCampaign, metric: Metric) -> Figure:
     return Figure(
         says=sentences.means(campaign.names, metric, campaign.statistics(metric)),
         chart=chart(shapes.bars, rows, title=title, groups=groups, top=top),
-        table=_table_of_cells(campaign, metric),
+        table=_table_of_cells(campaign, cells, metric),
         sample=_sample(campaign, metric, more),
     )
 
@@ -153,24 +166,24 @@ def bars(campaign: StudiedCampaign, metric: Metric) -> Figure:
 # ---- Differences, sweeps, order --------------------------------------------------------------------------------------
 
 
-def comparison(campaign: StudiedCampaign) -> Figure:
+def comparison(campaign: StudiedCampaign, rows: pd.DataFrame) -> Figure:
     """`comparison`: each leading metric's difference from the baseline, what is decided first."""
-    rows, margin = campaign.differences, campaign.data.margin_percent
-    told = []
-    for row in records(rows):
-        low, high = outward(row["low"], row["high"])
-        p = row["p_adjusted"]
-        told.append(
-            {
-                "Metric": row["panel"],
-                "Comparison": row["name"],
-                "Difference": percent(row["value"]),
-                "Deciding interval": f"{percent(low)} to {percent(high)}",
-                "p of a difference, adjusted": "n/a" if p is None else f"{p:.2g}",
-                "Verdict": sentences.verdict_words(row["verdict"], margin),
-            }
-        )
-    by_panel = rows.assign(tip=column(rows, told)).groupby("panel", sort=False)
+    margin = campaign.data.margin_percent
+    heads: Heads = {
+        "Metric": ("panel", str),
+        "Comparison": ("name", str),
+        "Difference": ("value", percent),
+        "Deciding interval": ("interval", str),
+        "p of a difference, adjusted": ("p_adjusted", "{:.2g}".format),
+        "Verdict": (
+            "verdict",
+            partial(sentences.verdict_words, margin_percent=margin),
+        ),
+    }
+    ends = (outward(*each) for each in zip(rows["low"], rows["high"], strict=True))
+    intervals = [" to ".join(map(percent, each)) for each in ends]
+    rows = telling(rows.assign(interval=intervals), heads)
+    by_panel = rows.groupby("panel", sort=False)
     drawn = by_panel.head(_room(by_panel.ngroups))
     of_level = [f"{level:g} %" for level in rows["level"].unique()]
     levels = of_level[0]
@@ -179,7 +192,7 @@ def comparison(campaign: StudiedCampaign) -> Figure:
     return Figure(
         says=said.verdicts(rows, campaign.baseline, margin),
         chart=chart(shapes.forest, drawn, title=DIFFERENCE, band=margin),
-        table=table_of(told),
+        table=table_of(rows["tip"]),
         sample=_joined(
             f"Lines are {levels} intervals, the band ±{margin:g} %.",
             drawn_of(len(drawn), len(rows), "differences"),
@@ -188,10 +201,11 @@ def comparison(campaign: StudiedCampaign) -> Figure:
     )
 
 
-def along(campaign: StudiedCampaign, metric: Metric, axis: Axis) -> Figure:
+def along(
+    campaign: StudiedCampaign, found: Sequence[said.Curve], metric: Metric
+) -> Figure:
     """`output-throughput-sweep`, `-by-depth` and the like: a metric along what a campaign varies."""
-    found = said.curves(campaign, axis, metric)
-    alike, best = Counter(curve.line.held for curve in found), found
+    alike, best = Counter(curve.line.held for curve in found), [*found]
     if len(found) > MOST_LINES:
         # Those of the load that was measured most, so that they compare.
         ((load, number),) = alike.most_common(1)
@@ -239,17 +253,16 @@ def along(campaign: StudiedCampaign, metric: Metric, axis: Axis) -> Figure:
     )
 
 
-def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
+def in_order(campaign: StudiedCampaign, cells: pd.DataFrame, metric: Metric) -> Figure:
     """`peak-memory-order`: a metric against the order of the runs, and both ends of each cell's Theil-Sen line through
     the medians (Conover 1980)."""
-    runs, cells = campaign.runs(metric), campaign.cells(metric)
+    runs = campaign.runs(metric)
     places = runs.set_index("run")["number"]
-    cells = cells[cells["trend_slope"].notna() & (cells["n"] > 2)]
     half = cells["trend_slope"] * (cells["n"] - 1) / 2
     begin = cells.assign(x=cells["runs"].str[0].map(places), value=cells["p50"] - half)
     end = cells.assign(x=cells["runs"].str[-1].map(places), value=cells["p50"] + half)
-    runs = runs.assign(kind="run", x=runs["number"])
-    rows = pd.concat([begin.assign(kind="mean"), end.assign(kind="mean"), runs])
+    means = pd.concat([begin, end]).assign(kind="mean")
+    rows = pd.concat([means, runs.assign(kind="run", x=runs["number"])])
     return Figure(
         says=said.drift(campaign, metric) or _headline(campaign, metric),
         chart=chart(
@@ -260,18 +273,20 @@ def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
             groups=list(dict.fromkeys(rows["cell"])),
             legend="Cell",
         ),
-        table=_table_of_cells(campaign, metric),
+        table=_table_of_cells(campaign, campaign.cells(metric), metric),
         sample=_sample(campaign, metric),
     )
 
 
-def trends(campaign: StudiedCampaign, metric: Metric) -> list[TableRow]:
+def trends(campaign: StudiedCampaign, metric: Metric) -> pd.DataFrame:
     """The cells with runs enough for a line through them."""
-    cells = campaign.statistics(metric)
-    return [cell for cell in cells if cell.trend_slope is not None and cell.n > 2]
+    cells = campaign.cells(metric)
+    return cells[cells["trend_slope"].notna() & (cells["n"] > 2)]
 
 
-def against(campaign: StudiedCampaign, up: Metric, across: Metric) -> Figure:
+def against(
+    campaign: StudiedCampaign, _: Mapping[Cell, str], up: Metric, across: Metric
+) -> Figure:
     """`kv-cache-against-peak-memory`: two metrics of the same runs."""
     others = campaign.runs(across).rename(columns={"value": "x"})[["run", "x"]]
     runs = campaign.runs(up).merge(others, on="run").assign(kind="run")
@@ -409,20 +424,9 @@ def _counted_by_cell(runs: pd.DataFrame) -> Any:
     return runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
 
 
-def _table_of_ends(
-    cells: pd.DataFrame, heads: Mapping[str, str], form: Format
+def _table_of_cells(
+    campaign: StudiedCampaign, cells: pd.DataFrame, metric: Metric
 ) -> Table:
-    """Cells with some of their columns, under these heads."""
-    return table_of(
-        [
-            {"Cell": row["cell"], "n": f"{row['n']:g}"}
-            | {head: form(row[name]) for name, head in heads.items()}
-            for row in records(cells)
-        ]
-    )
-
-
-def _table_of_cells(campaign: StudiedCampaign, metric: Metric) -> Table:
     """Cells with the statistics of a metric and links to their runs."""
     measured = campaign.runs(metric)
     head = "Runs" if measured["counts"].all() else "Runs (in brackets: left out)"
@@ -431,6 +435,5 @@ def _table_of_cells(campaign: StudiedCampaign, metric: Metric) -> Table:
         words = metric.format(row["value"], unit=False)
         text = words if row["counts"] else f"({words})"
         entries.setdefault(cell, []).append(Entry(text, row["href"]))
-    cells = campaign.cells(metric)
     told = zip(cells["tip"], cells_of(cells), strict=True)
     return table_of([{**tip, head: entries[cell]} for tip, cell in told])

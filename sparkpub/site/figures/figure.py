@@ -1,6 +1,6 @@
 """A figure as pages show and publish it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from sparkpub.review.checks import Finding
+from sparkpub.review.tables.column import plain as values
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.shapes import Row, Spec
-from sparkpub.site.study import records
+from sparkpub.site.study import column, records
 
 FOLDER = "charts"
 DRAWN = (
@@ -31,6 +32,8 @@ class Entry:
 
 
 Value = Entry | Sequence[Entry] | str
+Heads = Mapping[str, tuple[Hashable, Callable[[Any], Value]]]
+"""Head of a table to the column of rows that stands below it, and what is written of each of its values."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,20 @@ class Figure:
         return f"{FOLDER}/{self.key}.{suffix}"
 
 
-def table_of(told: Sequence[Mapping[str, Value]]) -> Table:
+def telling(rows: pd.DataFrame, heads: Heads) -> pd.DataFrame:
+    """The rows with what a table says of each as `tip`: under each head what a function makes of a column, nothing
+    where it has nothing."""
+    said = (
+        ["" if value is None else form(value) for value in values(rows[name])]
+        for name, form in heads.values()
+    )
+    tips = (dict(zip(heads, each, strict=True)) for each in zip(*said, strict=True))
+    return rows.assign(tip=column(rows, tips))
+
+
+def table_of(told: Iterable[Mapping[str, Value]]) -> Table:
     """The table of rows that are told as head and text: what pointing at their marks tells is the same."""
+    told = list(told)
     head = tuple(told[0]) if told else ()
     return Table(head, [list(row.values()) for row in told])
 

@@ -6,16 +6,19 @@
 <metric>-sweep      against requests at once
 <metric>-by-depth, -by-input, -by-output, -by-length, -by-rate      against what else a campaign varies
 <metric>-against-<metric>                                           one metric against another
-comparison, effect-per-machine, pareto-front, capacity, memory-bandwidth, coverage, gpu-utilisation
+comparison, effect-per-machine, capacity, memory-bandwidth, coverage, gpu-utilisation
 
 Figures of models and of the whole site are asked for by their pages.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import SiteError
@@ -25,7 +28,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import runs_of
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import campaign as metrics
-from sparkpub.site.figures import others, said, speeds
+from sparkpub.site.figures import others, said
 from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.publication import Publication, slug
@@ -38,63 +41,58 @@ ENDINGS = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES} | {
 
 
 class Offer(NamedTuple):
-    """A figure that can be made of a campaign, or of a part of it that has some of what the figure `needs`."""
+    """A figure that can be made of a campaign, or of a part of it, which has some `rows` for it."""
 
     title: str
+    rows: Callable[..., Any]
     make: Callable[..., Figure]
-    needs: Callable[..., Sized]
     metric: Metric | None = None
     """Whose findings it shows; those of all metrics where it is of several."""
 
     def of(self, metric: Metric) -> "Offer":
         """The same of one metric."""
-        return Offer(
-            title=metric.label + self.title,
-            make=partial(self.make, metric=metric),
-            needs=partial(self.needs, metric=metric),
-            metric=metric,
-        )
+        rows, make = (partial(do, metric=metric) for do in (self.rows, self.make))
+        return Offer(metric.label + self.title, rows, make, metric)
+
+
+def _cells(campaign: StudiedCampaign, metric: Metric) -> pd.DataFrame:
+    return campaign.cells(metric)
 
 
 OF_METRIC = {
-    "": Offer(": every run", metrics.every_run, StudiedCampaign.statistics),
-    "-box": Offer(": how runs spread", metrics.box, StudiedCampaign.statistics),
-    "-bars": Offer(": means", metrics.bars, StudiedCampaign.statistics),
-    "-order": Offer(" in run order", metrics.in_order, metrics.trends),
+    "": Offer(": every run", _cells, metrics.every_run),
+    "-box": Offer(": how runs spread", _cells, metrics.box),
+    "-bars": Offer(": means", _cells, metrics.bars),
+    "-order": Offer(" in run order", metrics.trends, metrics.in_order),
     "-relative": Offer(
-        ": every run against {}", metrics.relative, metrics.compared_in_percent
+        ": every run against {}", metrics.compared_in_percent, metrics.relative
     ),
 }
 """The figures of a metric, by the end of their names; in titles `{}` is the baseline."""
 OF_CAMPAIGN = {
-    "pareto-front": Offer(
-        "Throughput of the machine against the speed of each user",
-        speeds.users,
-        speeds.users_of,
-    ),
     "capacity": Offer(
         "Capacity: requests per second within limits of the time to first token and per output token",
-        others.capacity,
         others.capacities,
+        others.capacity,
     ),
     "memory-bandwidth": Offer(
         "One user: tokens per second against the weights read for each",
-        others.bandwidth,
         others.bandwidths,
+        others.bandwidth,
     ),
     "comparison": Offer(
         "Difference from {}, metric by metric",
-        metrics.comparison,
         attrgetter("differences"),
+        metrics.comparison,
     ),
     "effect-per-machine": Offer(
-        "Difference from {} on each machine", others.per_machine, others.effects
+        "Difference from {} on each machine", others.effects, others.per_machine
     ),
     "coverage": Offer(
-        "Planned and completed runs", others.coverage, attrgetter("cells_here")
+        "Planned and completed runs", attrgetter("cells_here"), others.coverage
     ),
     "gpu-utilisation": Offer(
-        "GPU utilisation over time", others.utilisation, others.busy_runs
+        "GPU utilisation over time", others.busy_runs, others.utilisation
     ),
 }
 """The figures that are not of one metric."""
@@ -126,7 +124,7 @@ class Library:
         return {
             name: offer._replace(title=offer.title.format(baseline))
             for name, offer in self._offers(campaign).items()
-            if len(offer.needs(whole))
+            if len(offer.rows(whole))
         }
 
     def place(self, name: str, campaign: str, **part: str) -> str:
@@ -140,12 +138,12 @@ class Library:
         self, campaign: CampaignData, names: Iterable[str], **part: str
     ) -> list[str]:
         """Placeholders of those of these figures that the campaign has, or the part of it."""
-        cut, offers = self.campaign(campaign.name, **part), self._offers(campaign.name)
-        return [
-            self.place(name, campaign.name, **part)
-            for name in names
-            if name in offers and len(offers[name].needs(cut))
-        ]
+        found, offers = [], self._offers(campaign.name)
+        for name in names:
+            with suppress(SiteError):  # no rows for it
+                if name in offers:
+                    found.append(self.place(name, campaign.name, **part))
+        return found
 
     def add(self, figure: Figure) -> str:
         """The placeholder of a figure made elsewhere."""
@@ -157,37 +155,40 @@ class Library:
 
     def picture(self, name: str, campaign: str, **part: str) -> str:
         """Note that a figure is wanted as PNG too, and return its placeholder."""
-        self.pictures.add(self._asked(name, campaign, part)[0])
-        return self.place(name, campaign, **part)
+        figure = self.figure(name, campaign, **part)
+        self.pictures.add(figure.key)
+        return self.add(figure)
 
     def named(self, name: str, campaign: str, **part: str) -> str:
         """The placeholder of a figure that there is, which is not made for that."""
-        return placeholder(self._asked(name, campaign, part)[0])
+        self._asked(name, campaign, part)
+        return placeholder(_key(name, campaign, part))
 
     def figure(self, name: str, campaign: str, **part: str) -> Figure:
         """A figure by name, with its title and the findings that touch it."""
-        key, cut, offer = self._asked(name, campaign, part)
+        key = _key(name, campaign, part)
         if key in self.wanted:
             return self.wanted[key]
-        flags = cut.flags(offer.metric)
+        cut, offer, rows = self._asked(name, campaign, part)
         title = offer.title.format(runs_of(cut.baseline))
-        return replace(offer.make(cut), key=key, title=title, flags=flags)
+        made, flags = offer.make(cut, rows), cut.flags(offer.metric)
+        return replace(made, key=key, title=title, flags=flags)
 
     def _asked(
         self, name: str, campaign: str, part: Mapping[str, str]
-    ) -> tuple[str, StudiedCampaign, Offer]:
-        """The key of a figure, the part of the campaign that it is of, and its offer."""
+    ) -> tuple[StudiedCampaign, Offer, Any]:
+        """The part of the campaign that a figure is of, its offer, and the rows that it has there."""
         cut, offers = self.campaign(campaign, **part), self._offers(campaign)
         if name not in offers:
             what = f"no figure {name!r} for campaign {campaign}"
             raise SiteError(what, remedy=suggestion(name, sorted(offers)))
-        key = "-".join([campaign, name, *part.values()])
-        if not len(offers[name].needs(cut)):
+        rows = offers[name].rows(cut)
+        if not len(rows):
             raise SiteError(
-                f"figure {key}: this part of the campaign has nothing that it draws",
+                f"figure {_key(name, campaign, part)}: this part of the campaign has nothing that it draws",
                 remedy="leave out a part, or ask for another figure",
             )
-        return key, cut, offers[name]
+        return cut, offers[name], rows
 
     def _offers_of(self, campaign: str) -> Mapping[str, Offer]:
         whole = self.campaign(campaign)
@@ -199,17 +200,20 @@ class Library:
             for ending, offer in OF_METRIC.items():
                 found[name + ending] = offer.of(metric)
             for axis, word in words.items():
-                make = partial(metrics.along, axis=axis)
-                needs = partial(said.curves, axis=axis)
-                along = Offer(f" against {word}", make, needs).of(metric)
-                found[f"{name}-{ENDINGS[axis.name]}"] = along
+                curves = partial(said.curves, axis=axis)
+                along = Offer(f" against {word}", curves, metrics.along)
+                found[f"{name}-{ENDINGS[axis.name]}"] = along.of(metric)
             for up in known:
                 title = f"{up.label} against {metric.within_sentence}"
                 both = partial(metrics.against, up=up, across=metric)
                 if up is not metric:
                     key = f"{slug(up.name)}-against-{name}"
-                    found[key] = Offer(title, both, attrgetter("cells_here"))
+                    found[key] = Offer(title, attrgetter("cells_here"), both)
         return found | OF_CAMPAIGN
+
+
+def _key(name: str, campaign: str, part: Mapping[str, str]) -> str:
+    return "-".join([campaign, name, *part.values()])
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,8 @@
 """The figures of a campaign that are not of one metric."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -21,6 +22,7 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import is_large
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
 from sparkpub.review.statistics.estimate import Floats
 from sparkpub.review.tables.bandwidths import UNKNOWN
@@ -29,10 +31,19 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site.figures import said, shapes
 from sparkpub.site.figures.campaign import DIFFERENCE, placed
-from sparkpub.site.figures.figure import Entry, Figure, Value, chart, plain, table_of
+from sparkpub.site.figures.figure import (
+    Entry,
+    Figure,
+    Heads,
+    Value,
+    chart,
+    plain,
+    table_of,
+    telling,
+)
 from sparkpub.site.figures.telemetry import read
 from sparkpub.site.publication import run_address
-from sparkpub.site.study import KEYS, StudiedCampaign, column, records
+from sparkpub.site.study import KEYS, StudiedCampaign
 
 FEWEST = 3
 """Points from which on there is a picture."""
@@ -73,23 +84,23 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
     return rows.sort_values(["rank", "limit_seconds"], kind="stable")
 
 
-def capacity(campaign: StudiedCampaign) -> Figure:
+def capacity(_: StudiedCampaign, rows: pd.DataFrame) -> Figure:
     """`capacity`: requests a second that each build bears within each limit of the time to first token."""
-    rows = capacities(campaign)
-    told: list[BuildLine] = []
-    for _, limits in rows.groupby("rank", sort=False):
-        *_, last = each = records(limits)
-        line: BuildLine = {"Build": last["name"], "Load": last["load"]}
-        line |= {f"Within {row['column']}": row["text"] for row in each}
-        for title, name in _WAITS.items():
-            line[title] = "" if last[name] is None else rounded(last[name])
-        line["Note"] = last["note"] or ""
-        line["Rates measured"] = ", ".join(map("{:g}".format, last["rates"]))
-        told.append(line)
+    within = rows.pivot(index="rank", columns="limit_seconds", values="text")
+    heads: Heads = {
+        "Build": ("name", str),
+        "Load": ("load", str),
+        **{f"Within {limit:g} s": (limit, str) for limit in within},
+        **{title: (name, rounded) for title, name in _WAITS.items()},
+        "Note": ("note", str),
+        "Rates measured": ("rates", lambda rates: ", ".join(f"{at:g}" for at in rates)),
+    }
+    # What is known of a build stands beside its last limit.
+    builds = rows.groupby("rank", sort=False).tail(1).join(within, on="rank")
+    told = telling(builds, heads).set_index("rank")["tip"]
     all_hold = "all to " + rows["rate"].map("{:g}".format)
     shown = rows.assign(
-        text=rows["text"].mask(rows["at_least"], all_hold),
-        tip=column(rows, [told[rank] for rank in rows["rank"]]),
+        text=rows["text"].mask(rows["at_least"], all_hold), tip=rows["rank"].map(told)
     )
     return Figure(
         says=said.capacity(rows),
@@ -112,6 +123,18 @@ def capacity(campaign: StudiedCampaign) -> Figure:
 # ---- Memory bandwidth ------------------------------------------------------------------------------------------------
 
 
+_OF_BANDWIDTH: Heads = {
+    "Build": ("name", str),
+    "Weights": ("weights", str),
+    "GB per token": ("x", rounded),
+    "Of them experts": ("experts", rounded),
+    "Who says so": ("source", str),
+    "ms per token": ("milliseconds_per_token", rounded),
+    "tok/s": ("value", rounded),
+    "Of the bandwidth": ("share_percent", lambda share: f"{rounded(share, 2)} %"),
+}
+
+
 def bandwidths(campaign: StudiedCampaign) -> pd.DataFrame:
     """The table of bandwidths under the load of most builds, the largest share first: `name` (the build), the bytes of
     a token in GB as `x`, tok/s as `value`. Builds whose bytes nobody knows come last."""
@@ -125,31 +148,17 @@ def bandwidths(campaign: StudiedCampaign) -> pd.DataFrame:
     rows["name"] = [
         campaign.names.build(campaign.data.name, *build) for build in builds
     ]
-    rows["x"] = rows["bytes_per_token"] / GIGA
+    known, experts = rows["share_percent"].notna(), rows["expert_bytes_per_token"]
+    rows["x"] = rows["bytes_per_token"].where(known) / GIGA
+    rows["experts"] = experts.where(experts > 0) / GIGA
     rows["value"], rows["group"] = rows["output_throughput_tok_s"], rows["weights"]
     return rows.sort_values("share_percent", ascending=False, kind="stable")
 
 
-def bandwidth(campaign: StudiedCampaign) -> Figure:
+def bandwidth(_: StudiedCampaign, rows: pd.DataFrame) -> Figure:
     """`memory-bandwidth`: tokens per second of one user against the bytes of weights that each token reads, and what
     the memory allows."""
-    rows = bandwidths(campaign)
-    told = []
-    for row in records(rows):
-        experts, share = row["expert_bytes_per_token"], row["share_percent"]
-        told.append(
-            {
-                "Build": row["name"],
-                "Weights": row["weights"],
-                "GB per token": rounded(row["x"]) if share else "",
-                "Of them experts": rounded(experts / GIGA) if experts else "",
-                "Who says so": row["source"] or "",
-                "ms per token": rounded(row["milliseconds_per_token"]),
-                "tok/s": rounded(row["value"]),
-                "Of the bandwidth": f"{rounded(share, 2)} %" if share else "",
-            }
-        )
-    rows = rows.assign(kind="run", tip=column(rows, told))
+    rows = telling(rows.assign(kind="run"), _OF_BANDWIDTH)
     shown = rows[rows["share_percent"].notna()]
     shares, limit = shown["share_percent"], (shown["bandwidth_bytes_s"] / GIGA).max()
     allowed = [
@@ -179,7 +188,7 @@ def bandwidth(campaign: StudiedCampaign) -> Figure:
             legend="Weights",
             log=True,
         ),
-        table=table_of(told),
+        table=table_of(rows["tip"]),
     )
 
 
@@ -195,10 +204,10 @@ COLOURS = {
 """State of planned runs to its colour."""
 
 
-def coverage(campaign: StudiedCampaign) -> Figure:
+def coverage(campaign: StudiedCampaign, cells: Mapping[Cell, str]) -> Figure:
     """`coverage`: how many planned runs of each cell are in which state, and in the table a link to each that is
     there. Where no matrix says what was planned, those are all."""
-    states = {cell: Counter[str]() for cell in campaign.cells_here}
+    states = {cell: Counter[str]() for cell in cells}
     for record in campaign.records:
         states[record.cell]["done" if record.status == "ok" else "failed"] += 1
     for cell, covered in campaign.data.covered.items():
@@ -210,7 +219,7 @@ def coverage(campaign: StudiedCampaign) -> Figure:
     for cell, numbers in states.items():
         runs = recorded.get(cell, [])
         line: dict[str, str] = {
-            "Cell": campaign.cells_here[cell],
+            "Cell": cells[cell],
             "Planned": str(numbers.total()),
             **{name.capitalize(): str(numbers[name]) for name in COLOURS},
             "Records": str(len(runs)),
@@ -250,36 +259,32 @@ def busy_runs(campaign: StudiedCampaign) -> list[tuple[Stored, pd.DataFrame]]:
     return [(run, stretches) for run, stretches in found if len(stretches)]
 
 
-def utilisation(campaign: StudiedCampaign) -> Figure:
+def utilisation(
+    campaign: StudiedCampaign, runs: Sequence[tuple[Stored, pd.DataFrame]]
+) -> Figure:
     """`gpu-utilisation`: how busy the GPU was over time, one run of each cell."""
     found: list[pd.DataFrame] = []
-    means: list[float] = []
+    heads: Heads = {
+        "run": ("run", str),
+        "second": ("x", "{:g}".format),
+        "busy": ("value", "{:.1f} %".format),
+    }
     told: list[BuildLine] = []
-    for run, stretches in busy_runs(campaign):
+    for run, stretches in runs:
+        about = dict(zip(KEYS, run.record.cell, strict=True))
+        about |= {"run": run.run_id, "href": run_address(run)}
         mean = stretches["mean"].iloc[0]
-        means.append(mean)
-        address = run_address(run)
+        found.append(telling(stretches.assign(**about, first=-mean), heads))
         told.append(
             {
-                "Run": Entry(run.run_id, address),
+                "Run": Entry(run.run_id, about["href"]),
                 "Seconds": f"{stretches['end'].iloc[-1]:.0f}",
                 "Mean utilisation": f"{mean:.1f} %",
             }
         )
-        tips = [
-            {
-                "run": run.run_id,
-                "second": f"{row['x']:g}",
-                "busy": f"{row['value']:.1f} %",
-            }
-            for row in records(stretches)
-        ]
-        cell = dict(zip(KEYS, run.record.cell, strict=True))
-        tip = column(stretches, tips)
-        found.append(stretches.assign(**cell, first=-mean, href=address, tip=tip))
     rows = campaign.worded(pd.concat(found, ignore_index=True))
     shown, _, note = placed(campaign, rows, beside=False)
-    share = span([f"{each:.0f}" for each in sorted(means)])
+    share = span([f"{mean:.0f}" for mean in sorted(rows["mean"])])
     return Figure(
         says=f"The GPU was busy {share} % of the time from launch to exit.",
         sample=f"The first run of {counted(len(told), 'cell')}. {note}".strip(),
@@ -350,12 +355,14 @@ def effects(campaign: StudiedCampaign) -> list[tuple[TableRow, list[TableRow]]]:
     ]
 
 
-def per_machine(campaign: StudiedCampaign) -> Figure:
+def per_machine(
+    campaign: StudiedCampaign, found: Sequence[tuple[TableRow, list[TableRow]]]
+) -> Figure:
     """`effect-per-machine`: whether the leading metrics show the same on every machine, or in each session."""
-    found, margin = effects(campaign), campaign.data.margin_percent
+    margin = campaign.data.margin_percent
     metrics = {each.name: each for each in campaign.site.metrics(campaign.data)}
     are_several = len({_PAIR(whole)[:-1] for whole, _ in found}) > 1
-    rows = []
+    rows: list[dict[str, Any]] = []
     for whole, each in found:
         of = f"{whole.model} ({whole.workload}), " if are_several else ""
         about = {"model": whole.model, "environment": whole.candidate}
@@ -363,13 +370,16 @@ def per_machine(campaign: StudiedCampaign) -> Figure:
         for row in each:
             share = 100 / abs(row.mean_baseline)
             ends = [share * end for end in row.ci95_difference or ()]
-            about["name"] = of + _session_name(campaign, row)
-            n = f"{row.n_baseline} and {row.n_candidate}"
-            rows.append(_effect(about, row.difference_percent, ends, row.verdict, n))
-        about["name"] = of + ALL
-        all_of = _effect(about, whole.effect, whole.ci95_effect or (), whole.verdict)
-        all_of["tip"]["Between machines"] = f"{whole.replication}. {whole.why}"
-        rows.append(all_of)
+            name, n = (
+                _session_name(campaign, row),
+                f"{row.n_baseline} and {row.n_candidate}",
+            )
+            known = _with_ends(row.difference_percent, ends, row.verdict)
+            rows.append(about | known | {"name": of + name, "n": n})
+        known = _with_ends(whole.effect, whole.ci95_effect or (), whole.verdict)
+        known |= {"name": of + ALL, "between": f"{whole.replication}. {whole.why}"}
+        rows.append(about | known)
+    shown = telling(pd.DataFrame(rows), _OF_MACHINES)
     sessions = {(row.campaign, row.machine) for _, each in found for row in each}
     return Figure(
         says=said.replication([whole for whole, _ in found], sessions),
@@ -377,9 +387,28 @@ def per_machine(campaign: StudiedCampaign) -> Figure:
             f"Lines are 95 % intervals; inside the band of ±{margin:g} % two environments are equal. "
             f"The interval of “{ALL}” holds for machines like these."
         ),
-        chart=chart(shapes.forest, rows, title=DIFFERENCE, band=margin),
-        table=table_of([row["tip"] for row in rows]),
+        chart=chart(shapes.forest, shown, title=DIFFERENCE, band=margin),
+        table=table_of(shown["tip"]),
     )
+
+
+_OF_MACHINES: Heads = {
+    "Metric": ("panel", str),
+    "Machine": ("name", str),
+    "n": ("n", str),
+    "Difference": ("value", partial(percent, decimals=2)),
+    "95 % interval": ("interval", str),
+    "Verdict": ("verdict", str),
+    "Between machines": ("between", str),
+}
+
+
+def _with_ends(value: float, ends: Sequence[float], verdict: str) -> dict[str, Any]:
+    """A difference as a row of a forest."""
+    low, high = ends or (value, value)
+    interval = " to ".join(percent(end, 2) for end in outward(low, high, 2))
+    row = {"value": value, "low": low, "high": high, "verdict": verdict}
+    return row | {"interval": interval if ends else "none"}
 
 
 def _session_name(campaign: StudiedCampaign, row: TableRow) -> str:
@@ -389,26 +418,3 @@ def _session_name(campaign: StudiedCampaign, row: TableRow) -> str:
     kind = setup_of(record).machine_in_short if record.machine.kind else "machine"
     name = f"{kind} {row.machine[:ID_LETTERS]}"
     return name if row.campaign == campaign.data.name else f"{name}, {row.campaign}"
-
-
-def _effect(
-    about: dict[str, str],
-    value: float,
-    ends: Sequence[float],
-    verdict: str,
-    n: str = "",
-) -> dict[str, Any]:
-    """A comparison on one machine or on all together, for chart and table."""
-    low, high = ends or (value, value)
-    interval = " to ".join(percent(end, 2) for end in outward(low, high, 2))
-    tip = {
-        "Metric": about["panel"],
-        "Machine": about["name"],
-        "n": n,
-        "Difference": percent(value, 2),
-        "95 % interval": interval if ends else "none",
-        "Verdict": verdict,
-        "Between machines": "",
-    }
-    row = {"value": value, "low": low, "high": high, "verdict": verdict}
-    return {**about, **row, "tip": tip}

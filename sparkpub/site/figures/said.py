@@ -165,7 +165,7 @@ def _bound(row: TableRow) -> float:
     return far
 
 
-# ---- Order, capacity, coverage, users --------------------------------------------------------------------------------
+# ---- Order, capacity, coverage, versions ----------------------------------------------------------------------------
 
 
 def drifting(cells: Sequence[TableRow]) -> list[TableRow]:
@@ -229,20 +229,6 @@ def coverage(states: Mapping[str, int]) -> str:
     if len(told) == 1:
         return f"All {runs} {told[0][1]}."
     return f"Of {runs}: {', '.join(f'{number} {state}' for number, state in told)}."
-
-
-def users(rows: pd.DataFrame, line: Line) -> str:
-    """One line: both rates at its ends. Several: how many points are on the frontier."""
-    if rows["line"].nunique() > 1:
-        best, points = rows["front"].sum(), counted(len(rows), "point")
-        which = f"All {points}" if best == len(rows) else f"{best} of {points}"
-        return f"{which} are on the efficiency frontier."
-    first, last = rows.iloc[rows["order"].argmin()], rows.iloc[rows["order"].argmax()]
-    return (
-        f"At {line.place(first['order'])}, the machine generates {rounded(first['value'])} tok/s "
-        f"and each user gets {rounded(first['x'])}; "
-        f"at {last['order']:,g}, {rounded(last['value'])} and {rounded(last['x'])}."
-    )
 
 
 def versions(lines: Sequence[VersionLine]) -> str:

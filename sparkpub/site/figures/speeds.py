@@ -1,10 +1,12 @@
-"""Figures of speeds: of users of a campaign or of a model, of context and of versions of a model."""
+"""Figures of a model: what its users get, what context costs, what versions changed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sparkpub.record.text import counted, rounded
 from sparkpub.review.grouping import grouped
@@ -25,64 +27,36 @@ from sparkpub.review.progress import (
 )
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
-from sparkpub.review.sweeps import LOAD
+from sparkpub.review.statistics.estimate import Floats
 from sparkpub.site.figures import said, shapes
 from sparkpub.site.figures.campaign import MOST_LINES, drawn_of
-from sparkpub.site.figures.figure import Figure, chart, table_of
+from sparkpub.site.figures.figure import Figure, Heads, chart, table_of, telling
 from sparkpub.site.figures.others import FEWEST
-from sparkpub.site.study import KEYS, StudiedCampaign, column, records
+from sparkpub.site.study import KEYS
 
 ONE = next(use for use in USES if use.key == "one")
 NEAR = 0.06
 """Of both axes: a number beside a point nearer than this to another's would stand over it."""
 MOST_LOADS = 12
 """Of a model in the chart of versions; the table has all."""
-BESIDE, FILLED = (
-    "beside each point.",
-    "Filled: no other point of the model gives both more.",
-)
 
 
-# ---- Machine and user ------------------------------------------------------------------------------------------------
-
-
-def users_of(campaign: StudiedCampaign) -> pd.DataFrame:
-    """Every cell on a line of the load with a rate of each user: `line, order` (the load), `x` (a user's tok/s),
-    `value` (the machine's), `front` (whether no cell of its model has more of both), `label`."""
-    speeds = {
-        speed.cell: speed
-        for speed in campaign.site.speeds
-        if speed.campaign == campaign.data.name and campaign.holds(*speed.cell)
-    }
-    rows = []
-    for line, name in campaign.lines.items():
-        points = [(at, speeds[cell]) for at, cell in line.points if cell in speeds]
-        if line.axis is LOAD:
-            of_line = [_rates(speed, name, at) for at, speed in points if _has(speed)]
-            rows += of_line if len(of_line) > 1 else []
-    if not rows:
-        return pd.DataFrame()
-    by_model = pd.DataFrame(rows).groupby("model", sort=False)
-    return pd.concat([_with_front(mine) for _, mine in by_model])
-
-
-def users(campaign: StudiedCampaign) -> Figure:
-    """`pareto-front`: throughput of the machine against the speed of each user, along the load."""
-    rows = users_of(campaign)
-    line = next(line for line in campaign.lines if line.axis is LOAD)
-    says = said.users(rows, line)
-    return _users_figure(rows, "Line", says=says, sample=f"{line.title} {BESIDE}")
+# ---- Users -----------------------------------------------------------------------------------------------------------
 
 
 def users_of_model(
     model: ModelName, speeds: Sequence[Speed], names: Mapping[Setup, str]
 ) -> Figure | None:
     """A curve for each set-up over its users, for the tool and lengths nearest to a usual request; None where no set-up
-    was measured with several numbers of users. `names` are those of the set-ups, `speeds` are of one machine."""
+    was measured with several numbers of users. `names` are those of the set-ups, `speeds` are of one machine.
+
+    Filled is the Pareto front: what no other point beats in one rate with no less of the other.
+    """
     closed = [
         speed
         for speed in speeds
-        if _has(speed) and speed.load.at_once and speed.load.request_rate is None
+        if speed.load.at_once and speed.load.request_rate is None
+        if speed.per_user and GENERATION in speed.figures
     ]
     by_load = grouped(closed, lambda speed: (speed.load.tool, lengths_name(speed.load)))
     choices = []
@@ -96,24 +70,88 @@ def users_of_model(
     if not choices:
         return None
     *_, curves = min(choices, key=lambda choice: choice[:3])
-    points = [
-        _rates(speed, names[speed.setup], speed.load.at_once or 0)
-        for mine in curves
-        for speed in sorted(mine, key=lambda speed: speed.load.at_once or 0)
+    mine = [
+        speed
+        for curve in curves
+        for speed in sorted(curve, key=lambda speed: speed.load.at_once or 0)
     ]
-    rows, first = _with_front(pd.DataFrame(points)), curves[0][0]
-    most = rows.iloc[int(rows["value"].argmax())]
-    return _users_figure(
-        rows,
-        "Recipe",
+    points = np.array(
+        [
+            (round(speed.per_user or 0, 2), round(speed.figures[GENERATION].mean, 2))
+            for speed in mine
+        ]
+    )
+    # Of each point against each other: the rates as columns.
+    ahead = points - points[:, None]
+    is_better = (ahead >= 0).all(axis=2) & (ahead > 0).any(axis=2)
+    beaten: NDArray[np.bool_] = np.any(is_better, axis=1)
+    rows = _of_cells(
+        mine,
+        names,
+        order=[speed.load.at_once for speed in mine],
+        x=points[:, 0],
+        value=points[:, 1],
+        counts=~beaten,
+    )
+    heads: Heads = {
+        "Line": ("line", str),
+        "Users": ("order", "{:,}".format),
+        "All users (tok/s)": ("value", _exactly),
+        "Each user (tok/s)": ("x", _exactly),
+        "Best choice": ("counts", lambda best: "yes" if best else "no"),
+    }
+    rows = telling(rows, heads)
+    lines = list(dict.fromkeys(rows["line"]))
+    drawn = lines[:MOST_LINES]
+    called = told_apart([line.split(", ") for line in drawn])
+    shown = rows[rows["line"].isin(drawn)].assign(kind="run")
+    shown["group"] = shown["line"].map(dict(zip(drawn, called, strict=True)))
+    means = shown.assign(kind="mean", label=_labels(points, beaten, rows["order"]))
+    first, most = mine[0], rows.iloc[int(rows["value"].argmax())]
+    about = f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users beside each point."
+    return Figure(
         key=f"users-of-{model.slug}",
         title="How many users can it serve?",
         says=(
             f"Most measured: {rounded(most['value'])} tok/s in all, with {counted(most['order'], 'user')} "
             f"at {rounded(most['x'])} tok/s each ({most['line']})."
         ),
-        sample=f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users {BESIDE}",
+        chart=chart(
+            shapes.lines,
+            pd.concat([means.drop(columns="counts"), shown]),
+            across="Speed for each user (tok/s)",
+            up="All users (tok/s)",
+            groups=called if len(called) > 1 else (),
+            legend="Recipe",
+        ),
+        table=table_of(rows["tip"]),
+        sample=f"{about} {drawn_of(len(drawn), len(lines), 'lines')}".strip(),
+        note="Filled: no other point of the model gives both more.",
     )
+
+
+def _labels(
+    points: Floats, beaten: NDArray[np.bool_], users: "pd.Series[int]"
+) -> "pd.Series[Any]":
+    """The number of users of each point, or nothing where another's has the place, of which those on the front have
+    theirs first."""
+    places, labels = points / points.max(axis=0), dict[int, str]()
+    for at in np.argsort(beaten, kind="stable"):
+        if all(abs(places[at] - places[other]).max() >= NEAR for other in labels):
+            labels[at] = f"{users[at]:,}"
+    return pd.Series(labels, dtype=object)
+
+
+def _exactly(rate: float) -> str:
+    return rounded(rate, 4)
+
+
+def _of_cells(
+    speeds: Sequence[Speed], names: Mapping[Setup, str], **known: Any
+) -> pd.DataFrame:
+    """The cell of each speed, what its set-up is called as `line`, and what else is known of each."""
+    rows = pd.DataFrame([speed.cell for speed in speeds], columns=KEYS)
+    return rows.assign(line=[names[speed.setup] for speed in speeds], **known)
 
 
 # ---- Context ---------------------------------------------------------------------------------------------------------
@@ -136,32 +174,27 @@ def context_of_model(
         return None
     tool = max(curves, key=len)[0].load.tool
     mine = [speed for curve in curves for speed in curve if speed.load.tool == tool]
-    points = pd.DataFrame(
-        {
-            "line": [names[speed.setup] for speed in mine],
-            "x": [before(speed) for speed in mine],
-            "answer": [speed.load.output_tokens for speed in mine],
-            "decode": [decode(speed) for speed in mine],
-            "first": [first_token(speed) for speed in mine],
-            "n": [len(speed.records) for speed in mine],
-        }
+    points = _of_cells(
+        mine,
+        names,
+        x=[before(speed) for speed in mine],
+        answer=[speed.load.output_tokens for speed in mine],
+        decode=[decode(speed) for speed in mine],
+        first=[first_token(speed) for speed in mine],
+        n=[len(speed.records) for speed in mine],
     )
-    points[KEYS] = [speed.cell for speed in mine]
     points = points.sort_values(["x", "decode"], ascending=[True, False])
+    heads: Heads = {
+        "Recipe": ("line", str),
+        "Tokens before the answer": ("x", "{:,}".format),
+        "Tokens of the answer": ("answer", "{:,}".format),
+        DECODE: ("decode", rounded),
+        FIRST: ("first", rounded),
+        "n": ("n", str),
+    }
+    points = telling(points, heads)
     best = points.drop_duplicates("line", keep="last")
     best = best.sort_values(["x", "decode"], ascending=False).head(MOST_LINES)
-    told = [
-        {
-            "Recipe": row["line"],
-            "Tokens before the answer": f"{row['x']:,}",
-            "Tokens of the answer": f"{row['answer']:,}",
-            DECODE: rounded(row["decode"]),
-            FIRST: rounded(row["first"]) if row["first"] else "not measured",
-            "n": str(row["n"]),
-        }
-        for row in records(points)
-    ]
-    points = points.assign(tip=column(points, told))
     shown = points[points["line"].isin(best["line"])].assign(group=points["line"])
     panels = [
         shown.assign(panel=panel, value=shown[name]).dropna(subset="value")
@@ -183,7 +216,7 @@ def context_of_model(
             legend="Recipe",
             ticks=sorted(map(float, shown["x"].unique())),
         ),
-        table=table_of(told),
+        table=table_of(points["tip"]),
         sample=f"{mine[0].machine}, {mine[0].load.tool}.",
         note="Answers are no longer than what stands before them.",
     )
@@ -218,72 +251,6 @@ def first_token(speed: Speed) -> float | None:
     """Seconds to the first token."""
     wait_ms = speed.mean("ttft_p50_ms", "ttft_mean_ms")
     return wait_ms / MILLISECONDS if wait_ms else None
-
-
-def _has(speed: Speed) -> bool:
-    """Whether both rates are known."""
-    return GENERATION in speed.figures and bool(speed.per_user)
-
-
-def _rates(speed: Speed, line: str, load: float) -> dict[str, Any]:
-    """What all users together and what one of them gets under a load, in tok/s."""
-    row: dict[str, Any] = dict(zip(KEYS, speed.cell, strict=True))
-    row["value"] = round(float(speed.figures[GENERATION].mean), 2)
-    row["x"] = round(speed.per_user or 0, 2)
-    return row | {"line": line, "order": load}
-
-
-def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with `front`: whether no other one gives more of one and no less of the other; `tip`; and `label`: the
-    load, or nothing where another point's number has the place, of which those on the front have theirs first."""
-    x, value = rows["x"].to_numpy(), rows["value"].to_numpy()
-    told, front = [], []
-    for row in records(rows):
-        as_good = (x >= row["x"]) & (value >= row["value"])
-        better = (x > row["x"]) | (value > row["value"])
-        front.append(not (as_good & better).any())
-        told.append(
-            {
-                "Line": row["line"],
-                "Users": f"{row['order']:,g}",
-                "All users (tok/s)": rounded(row["value"], 4),
-                "Each user (tok/s)": rounded(row["x"], 4),
-                "Best choice": "yes" if front[-1] else "no",
-            }
-        )
-    places = (rows[["x", "value"]] / rows[["x", "value"]].max()).to_numpy()
-    labels: dict[int, str] = {}
-    for at in sorted(range(len(rows)), key=lambda at: not front[at]):
-        if all(abs(places[at] - places[other]).max() >= NEAR for other in labels):
-            labels[at] = told[at]["Users"]
-    label = column(rows, map(labels.get, range(len(rows))))
-    return rows.assign(front=front, label=label, tip=column(rows, told))
-
-
-def _users_figure(rows: pd.DataFrame, legend: str, sample: str, **words: Any) -> Figure:
-    """Rows with their front as lines along the load; `words` are what else the figure says."""
-    every = list(dict.fromkeys(rows["line"]))
-    lines = every[:MOST_LINES]
-    more = drawn_of(len(lines), len(every), "lines")
-    called = told_apart([line.split(", ") for line in lines])
-    shown = rows[rows["line"].isin(lines)].assign(kind="mean")
-    shown["group"] = shown["line"].map(dict(zip(lines, called, strict=True)))
-    points = shown.drop(columns="label").assign(kind="run", counts=shown["front"])
-    drawn = chart(
-        shapes.lines,
-        pd.concat([shown, points]),
-        across="Speed for each user (tok/s)",
-        up="All users (tok/s)",
-        groups=called if len(called) > 1 else (),
-        legend=legend,
-    )
-    return Figure(
-        chart=drawn,
-        table=table_of(list(rows["tip"])),
-        sample=f"{sample} {more}".strip(),
-        note=FILLED,
-        **words,
-    )
 
 
 # ---- Versions --------------------------------------------------------------------------------------------------------

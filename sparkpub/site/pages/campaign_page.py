@@ -31,8 +31,6 @@ ANSWERS = 4
 """Sentences of a campaign's answer."""
 CHARTS = 2
 """Charts beside the answer; the page behind it has the others."""
-RESULTS = 3
-"""Charts of a comparison's result."""
 SWEPT = 3
 """Metrics drawn along an axis: the first of all, and of the others what a user waits for first."""
 MOST_CELLS = 40
@@ -145,10 +143,8 @@ def answering(
     ]
     if question.compares:
         relative = place([f"{name}-relative" for name in leading[:1]])
-        part = _compared_alone(whole)
-        runs = place(leading[: RESULTS - len(relative)], **part)
         found += [
-            Section("The result", [*relative, *runs]),
+            Section("The result", relative or place(leading[:1])),
             Section("Is the difference real?", place(["comparison"])),
             Section("Does it hold on other machines?", place(["effect-per-machine"])),
         ]
@@ -163,31 +159,19 @@ def answering(
         # At a rate that is asked for, throughput is what was asked for.
         shown = others if axis.name == "rate" else [*headlines[:1], *others]
         names = [f"{slug(metric.name)}-{ENDINGS[axis.name]}" for metric in shown]
-        figures = place(names[:SWEPT])
-        if axis is sweeps.LOAD:
-            figures[1:1] = place(["pareto-front"])
-        found.append(Section(ALONG[axis.name], figures))
+        found.append(Section(ALONG[axis.name], place(names[:SWEPT])))
     return [section for section in found if section.figures]
-
-
-def _compared_alone(whole: StudiedCampaign) -> dict[str, str]:
-    """The workload that is compared where others are not: its runs alone are the result."""
-    compared = {
-        row.workload for metric in whole.headlines for row in whole.compared(metric)
-    }
-    if len(compared) == 1 and len(whole.data.axes[2]) > 1:
-        return {"workload": compared.pop()}
-    return {}
 
 
 def _asking(whole: StudiedCampaign, library: Library) -> list[Section]:
     """The sections for who wants to know more, after the table of all cells."""
     place = partial(library.place_known, whole.data)
+    # Of one model the runs beside the answer show it.
     spread = [
         f"{slug(metric.name)}-{view}"
         for metric in whole.headlines[:1]
         for view in ("box", "bars")
-        if whole.compared(metric)
+        if whole.compared(metric) and len(whole.data.axes[0]) > 1
     ]
     orders = [
         f"{slug(metric.name)}-order"

@@ -11,7 +11,7 @@ from sparkpub.site.content import SiteOptions, placeholder
 from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_page
-from tests.site.figures.building import THROUGHPUT, TPOT, Runs, a_library
+from tests.site.figures.building import THROUGHPUT, Runs, a_library
 
 
 def throughput(values: Mapping[int, float], model: str = "m", runs: int = 1) -> Runs:
@@ -99,51 +99,6 @@ def test_more_lines_than_colours_are_in_the_table_alone(options: SiteOptions) ->
     assert drawn == {f"m{number}" for number in range(2, 8)}
 
 
-def both(rates: Mapping[int, tuple[float, float]], model: str = "m") -> Runs:
-    """Two runs with both rates at each concurrency."""
-    return {
-        (model, "native", f"c{load}"): [{THROUGHPUT: machine, TPOT: token_ms}] * 2
-        for load, (machine, token_ms) in rates.items()
-    }
-
-
-def test_a_user_gets_the_tokens_of_a_request_by_its_latency(
-    options: SiteOptions,
-) -> None:
-    """Of 100 tok/s one user gets all, two get 200 / 2 = 100 each, four get 220 / 4 = 55. The time per token, which
-    leaves out the wait for the first one, plays no part."""
-    runs = both({1: (100, 5), 2: (200, 10), 4: (220, 20)})
-    figure = a_library(runs, options).figure("pareto-front", "c")
-    points = [row for row in figure.chart.rows if row["kind"] == "run"]
-    assert [row["x"] for row in points] == [100, 100, 55]
-    assert figure.says == (
-        "At concurrency 1, the machine generates 100 tok/s and each user gets 100; "
-        "at 4, 220 and 55.0."
-    )
-    picture = draw("k", figure.chart).svg_wide
-    for load in (1, 2, 4):
-        assert f">{load}<" in picture
-
-
-def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
-    options: SiteOptions,
-) -> None:
-    """At 4 the machine makes less than at 2, and each user gets less; `n` at 1 is beaten by none of its own model. What
-    something else beats is hollow: it does not count."""
-    runs = {
-        **both({1: (100, 5), 2: (180, 10), 4: (170, 20)}),
-        **both({1: (10, 50), 2: (18, 60)}, "n"),
-    }
-    figure = a_library(runs, options).figure("pareto-front", "c")
-    beaten = [
-        (row["model"], row["order"])
-        for row in figure.chart.rows
-        if row.get("counts") is False
-    ]
-    assert beaten == [("m", 4)]
-    assert figure.says.startswith("4 of 5 points are on the efficiency frontier")
-
-
 LINE = throughput({1: 100, 2: 200, 4: 300})
 
 
@@ -187,8 +142,13 @@ def test_two_environments_are_a_comparison_and_come_first(
 def test_a_line_has_one_colour_whatever_the_metric(options: SiteOptions) -> None:
     """`m` ends best in throughput and worst in time; it is the first line of both charts."""
     loads = (1, 2, 4)
-    runs = both({load: (10.0 * load, 5.0 * load) for load in loads})
-    runs = {**runs, **both({load: (5.0 * load, 4.0 * load) for load in loads}, "n")}
+    runs: Runs = {
+        (model, "native", f"c{load}"): [
+            {THROUGHPUT: all_of * load, "tpot_p50_ms": each * load}
+        ]
+        for model, all_of, each in (("m", 10.0, 5.0), ("n", 5.0, 4.0))
+        for load in loads
+    }
     library = a_library(runs, options)
     for name in ("output-throughput-sweep", "tpot-p50-sweep"):
         figure = library.figure(name, "c")
