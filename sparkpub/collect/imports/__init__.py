@@ -7,30 +7,24 @@ as tests that make a run together, is a shape (`tools/shapes`).
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from sparkpub.collect.imports import starter
-from sparkpub.collect.imports.facts import machine_called
+from sparkpub.collect.imports.drafts import Draft
 from sparkpub.collect.imports.folder import Folder
-from sparkpub.collect.imports.given import About, Draft, Given, Left, read_about
+from sparkpub.collect.imports.given import About, Given, Left, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.collect.imports.placing import placed
-from sparkpub.collect.imports.runs import NO_RESULT, UNMAPPED, ToolReader, read_files
+from sparkpub.collect.imports.runs import NO_RESULT, UNMAPPED, read_files
 from sparkpub.collect.imports.starter import Kind
 from sparkpub.collect.imports.writing import write
-from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
-from sparkpub.record.text import counted
 from sparkpub.tools.asked import as_key
-from sparkpub.tools.language import of_tools, read_mappings
 
 _HEADING = re.compile(r"(?m)^# (\S[^\n]*?)\s*$")
-_TABLE = re.compile(r"(?m)^\s*\|\s*:?-{3,}:?\s*\|")
-"""The line below the head of a table."""
 _FIRST_LETTERS = 5000
 _LONGEST_TITLE = 300
 _NO_RESULTS = (NO_RESULT, UNMAPPED)
@@ -50,70 +44,45 @@ def import_results(
     Raises ImportFormatError where there is nothing, UsageError where the command line has to say more.
     """
     _refuse(given)
-    folder = Folder(path, given)
-    found = read_files(folder, _readers(given))
+    folder, outcome = Folder(path, given), ImportOutcome(preview)
+    found = read_files(folder)
+    drafts = [item for item in found if isinstance(item, Draft)]
     lefts = [item for item in found if isinstance(item, Left)]
-    outcome = ImportOutcome(preview)
-    no_results = {left.source for left in lefts if left.reason in _NO_RESULTS}
-    outcome.unread = starter.kinds(folder, no_results)
-    if len(lefts) == len(found) and not any(left.refused for left in lefts):
+    unknown = [left.source for left in lefts if left.reason in _NO_RESULTS]
+    outcome.unread = starter.kinds(folder, unknown)
+    if not drafts and not any(left.refused for left in lefts):
         if not (outcome.unread and preview):
-            raise _no_results(path, lefts, outcome.unread, given)
+            raise _no_results(folder, lefts, outcome.unread)
         return outcome
     if given.about.path is None and given.mapping is None:
-        outcome.pattern = starter.builds(_sources(found))
+        files = sorted(draft.run.beside.file.source for draft in drafts)
+        outcome.pattern = starter.builds(files)
     campaigns = [
-        (of, list(placed(items, data / of.campaign, of)))
+        (of, list(placed(items, data / of.campaign)))
         for of, items in _by_campaign(found, given)
     ]
     for of, items in campaigns:
         write(items, data, of, outcome, originals=originals)
-    for line in _machines(given.machine, outcome.machineless):
+    for line in outcome.on_machines(given.machine):
         given.say(line)
     return outcome
 
 
 def _no_results(
-    path: Path, lefts: Sequence[Left], unread: Sequence[Kind], given: Given
+    folder: Folder, lefts: Sequence[Left], unread: Sequence[Kind]
 ) -> ImportFormatError:
     """That there is nothing, with the first reason that says more, or how to go on."""
-    reasons = (left.reason for left in lefts)
-    why = (reason for reason in reasons if reason not in _NO_RESULTS)
+    reasons = [left.reason for left in lefts if left.reason not in _NO_RESULTS]
+    texts = [left.source for left in lefts if left.source.endswith(".md")]
     what, remedy = "no results of a known tool in it", "give what the tool wrote"
-    texts = (left.source for left in lefts if left.source.endswith(".md"))
-    for name in filter(partial(_has_table, path), texts):
-        remedy = f"for the table in {name} save it as CSV: --preview prints a mapping"
-        break
-    if given.mapping is not None:
+    if folder.given.mapping is not None:
         what, remedy = "nothing in it that the mapping reads", "correct its files:"
-    remedy = next(why, remedy)
-    if unread and given.mapping is None:
-        remedy = "--preview prints a mapping to begin with, for --mapping"
-    return ImportFormatError(what, where=str(path), remedy=remedy)
-
-
-def _has_table(path: Path, name: str) -> bool:
-    """Whether a text of the folder, or the text given, has a table of Markdown."""
-    file = path / name if path.is_dir() else path
-    return _TABLE.search(file.read_text(errors="replace")) is not None
-
-
-def _sources(found: Sequence[Draft | Left]) -> list[str]:
-    """The files that drafts come from."""
-    drafts = (item for item in found if isinstance(item, Draft))
-    return sorted(draft.source.partition(", run ")[0] for draft in drafts)
-
-
-def _machines(named: str | None, machineless: int) -> Iterator[str]:
-    """What is to be said of a machine that nothing is known of, and of runs that do not name theirs."""
-    known = ", ".join(catalogue.machines())
-    if named is not None and machine_called(named) not in catalogue.machines():
-        yield (
-            f"nothing is known of a machine {named!r}, such as its memory and bandwidth (known: {known})"
-        )
-    if machineless:
-        runs = counted(machineless, "run")
-        yield f"{runs} without the name of a machine: add --machine ({known})"
+    elif unread:
+        reasons = ["--preview prints a mapping to begin with, for --mapping"]
+    elif texts:
+        remedy = f"for a table in {texts[0]} save it as CSV: --preview prints a mapping"
+    remedy = (*reasons, remedy)[0]
+    return ImportFormatError(what, where=str(folder.path), remedy=remedy)
 
 
 def about(path: Path | None, results: Path) -> About:
@@ -140,16 +109,6 @@ def _title(results: Path) -> str | None:
     return heading and heading[1][:_LONGEST_TITLE]
 
 
-def _readers(given: Given) -> Sequence[ToolReader]:
-    """Those of a file of mappings, or of all formats. Raises ImportFormatError for a mapping that cannot work."""
-    if given.mapping is not None:
-        return [
-            ToolReader((mapping.declared,), given, declared=mapping)
-            for mapping in read_mappings(given.mapping)
-        ]
-    return [ToolReader(mappings, given) for mappings in of_tools().values()]
-
-
 def _by_campaign(
     found: Sequence[Draft | Left], given: Given
 ) -> Iterator[tuple[Given, list[Draft | Left]]]:
@@ -159,7 +118,7 @@ def _by_campaign(
     }
     items: dict[str, list[Draft | Left]] = defaultdict(list)
     for item in found:
-        tool = item.tool if isinstance(item, Draft) else ""
+        tool = item.run.mapping.tool if isinstance(item, Draft) else ""
         items[declared.get(tool, given.campaign)].append(item)
     for part in given.about.campaigns:
         if part.campaign in items:

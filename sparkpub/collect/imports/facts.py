@@ -7,6 +7,7 @@ import functools
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -14,11 +15,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sparkpub.record import catalogue, documents, weights
-from sparkpub.record.record import Declared, Observed
+from sparkpub.record.record import Declared, Gpu, Machine, Observed
 from sparkpub.tools import cells, reading
 from sparkpub.tools.asked import as_key
 from sparkpub.tools.forms import LONGEST_WORD, arguments, words
-from sparkpub.tools.language import ResultMapping, SetupPlaces, ValuePlace
+from sparkpub.tools.language import SetupPlaces, ValuePlace
 from sparkpub.tools.variant import speculation
 from sparkpub.tools.where import Where, at
 
@@ -42,7 +43,13 @@ _PARALLEL = (
 )
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _TENSOR_PARALLEL = re.compile(r"\bTP[ =]?(\d+)\b")
-_OF_SETTINGS = ("options", "arguments", "variables")
+_TEXTS = (
+    *("model_id", "served_name", "variant", "weights", "engine", "engine_version"),
+    *("image", "machine", "driver", "vbios"),
+)
+"""Facts that are words."""
+SaidByName = defaultdict[str, Any]
+"""What is said by the name of each place, None where nothing is."""
 _CLIENTS = "tokenizer"
 """The setting that is a client's: how it cut its prompts makes no other build."""
 OF_ONE_GPU = ("dgx-spark",)
@@ -93,6 +100,7 @@ class Facts:
     variant: str | None = None
     """What people call this build: `bf16-spec`."""
     weights: str | None = None
+    """What is said beside the results of their format."""
     engine: str | None = None
     engine_version: str | None = None
     image: str | None = None
@@ -104,15 +112,12 @@ class Facts:
     vbios: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     """Options of the server, in the engine's own words, and its environment variables."""
-    answer: str | None = None
-    """What the model answered before it was measured."""
 
     def weights_of_files(self, model_id: str | None) -> str | None:
         """The format of the weights as published, where the catalogue knows it and the server was told no other."""
         build = catalogue.builds().get(model_id or "")
-        if build is None or "quantization" in self.settings:
-            return None
-        return build.weights
+        is_told = "quantization" in self.settings
+        return None if build is None or is_told else build.weights
 
     def contradiction(self, model_id: str | None) -> str | None:
         """What is to be said of a label that the published files contradict."""
@@ -126,33 +131,94 @@ class Facts:
         names = {self.model_id, self.served_name} - {None}
         return model is None or not names or model in names
 
+    def with_own(self, said: SaidByName) -> "Facts":
+        """What lies beside results, and what they say themselves of machine and server. A text with more than a name,
+        such as `vLLM 0.25 (TP=2)`, is a setting, too."""
+        own = facts_in(said)
+        settings = {**self.settings, **own.settings}
+        for name, known in (("engine", engine_named), ("weights", weights_in)):
+            text = cells.text(said[name])
+            if text is not None and text != known(text):
+                settings[name] = text
+            parallel = _TENSOR_PARALLEL.search(text or "")
+            if parallel is not None:
+                settings["tensor_parallel_size"] = parallel[1]
+        here = reading.said({**vars(own), "weights": None})
+        return replace(self, **{**here, "settings": settings})
+
+    def observed(
+        self, said: SaidByName, model_id: str | None, seen: Observed
+    ) -> Observed:
+        """What a run showed; else what its results say of what served the model, and what is known besides."""
+        weights = cells.text(said["weights"])
+        told = {
+            "engine": self.engine,
+            "engine_version": self.engine_version,
+            "quantization": weights_in(weights)
+            or weights
+            or self.weights_of_files(model_id)
+            or self.weights,
+            "kv_cache_dtype": self.settings.get("kv_cache_dtype"),
+            "speculative_decoding": True if speculation(self.settings) else None,
+            "input_tokens_mean": amount(said["input_tokens_mean"]),
+            "output_tokens_mean": amount(said["output_tokens_mean"]),
+            **reading.said(seen.model_dump()),
+            "settings": {**self.settings, **seen.settings},
+        }
+        return Observed.model_validate(told)
+
+    def machine_of(
+        self, described: Machine, named: str | None, device: str | None
+    ) -> Machine:
+        """The machine as people describe it, else as the command line, the results or their device name it."""
+        called = described.kind or machine_called(named) or self.machine
+        kind = called or catalogue.machine_of(device or "")
+        known, is_of_one = catalogue.machines().get(kind or ""), kind in OF_ONE_GPU
+        held = parts(self.settings)
+        nodes = described.count or self.nodes
+        told: dict[str, Any] = {
+            "kind": kind,
+            "count": held if nodes is None and is_of_one else nodes,
+            "driver": described.driver or self.driver,
+        }
+        if known is not None and not described.gpus:
+            cards = 1 if is_of_one else held or leading_count(named) or 1
+            gpu = Gpu(name=known.gpu_names[0], vbios=self.vbios)
+            told["gpus"] = (gpu,) * cards
+        if known is not None and described.unified_memory is None:
+            told["unified_memory"] = known.unified_memory
+        return described.model_copy(update=told)
+
 
 def of_the_server(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The settings that make a build."""
     return tuple(sorted(item for item in settings.items() if item[0] != _CLIENTS))
 
 
-def facts_in(
-    document: Mapping[str, Any], places: SetupPlaces, same: SetupPlaces
-) -> Facts:
-    """The facts that notes hold, or a row of a table."""
-    said: dict[str, Any] = {}
-    for fact in SetupPlaces.model_fields:
-        found = at(document, getattr(places, fact))
-        said[fact] = getattr(same, fact) if found is None else found
+def said_in(document: Any, places: SetupPlaces, same: SetupPlaces) -> SaidByName:
+    """What a document says by the name of each place, else what holds for every run; None for any other name."""
+    said: SaidByName = defaultdict(lambda: None, same)
+    for name, place in places:
+        found = at(document, place)
+        if cells.text(found) is not None:
+            said[name] = found
+    return said
+
+
+def facts_in(said: SaidByName) -> Facts:
+    """The facts among what notes, a row of a table or a report say."""
     settings = dict(_settings(said))
-    if said["backend"] is not None:
-        settings["backend"] = str(said["backend"])
-    others = (*_OF_SETTINGS, "backend")
-    texts = {name: _text(said[name]) for name in said if name not in others}
-    machine = texts["machine"] or ""
-    read: dict[str, Any] = {
+    texts = {name: _text(said[name]) for name in _TEXTS}
+    engine, machine = texts["engine"], texts["machine"]
+    version = _VERSION.search(engine or "")
+    known: dict[str, Any] = {
         "weights": _weights(texts["weights"], settings.get("quantization")),
-        "engine": engine_named(texts["engine"]),
-        "machine": machine_called(texts["machine"]),
-        "nodes": reading.positive_int(said["nodes"]) or counted(machine),
+        "engine": engine_named(engine),
+        "engine_version": texts["engine_version"] or (version and version[0]),
+        "machine": machine_called(machine),
+        "nodes": reading.positive_int(said["nodes"]) or counted(machine or ""),
     }
-    return Facts(**{**texts, **read}, settings=settings)
+    return Facts(**{**texts, **known}, settings=settings)
 
 
 def _text(value: Any) -> str | None:
@@ -161,8 +227,14 @@ def _text(value: Any) -> str | None:
     return said and said[:LONGEST_WORD]
 
 
-def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Name and value of each option, argument and variable of the server."""
+def amount(value: Any) -> float | None:
+    """A number that is not below zero."""
+    found = reading.number(value)
+    return None if found is None or found < 0 else found
+
+
+def _settings(said: SaidByName) -> Iterator[tuple[str, str]]:
+    """Name and value of each option, argument and variable of the server, and what it computes with."""
     options, whole = said["options"], (said["arguments"], said["variables"])
     for name, value in options.items() if isinstance(options, Mapping) else ():
         if isinstance(value, bool | int | float):
@@ -177,83 +249,19 @@ def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         name, equals, value = word.partition("=")
         if equals:
             yield name, value[:LONGEST_WORD]
-
-
-@dataclass(frozen=True)
-class SaidOfRun:
-    """What a row of a table, or a report, itself says of its run, by the places of a mapping."""
-
-    mapping: ResultMapping
-    document: Mapping[str, Any]
-
-    def text(self, name: str) -> str | None:
-        """What is said of a name, else what holds for every run."""
-        found = cells.text(at(self.document, getattr(self.mapping.run, name)))
-        same: str | None = getattr(self.mapping.same, name, None)
-        return same if found is None else found
-
-    def number(self, name: str) -> float | None:
-        """A number of a run that is not below zero."""
-        found = reading.number(at(self.document, getattr(self.mapping.run, name)))
-        return None if found is None or found < 0 else found
-
-    def facts(self, beside: Facts) -> Facts:
-        """What lies beside the results, and what is said here of machine and server."""
-        told = facts_in(self.document, self.mapping.run, self.mapping.same)
-        settings = {**beside.settings, **told.settings}
-        for name, known in (("engine", engine_named), ("weights", weights_in)):
-            text = self.text(name)
-            if text is not None and text != known(text):
-                settings[name] = text  # with more than the name
-            parallel = _TENSOR_PARALLEL.search(text or "")
-            if parallel is not None:
-                settings["tensor_parallel_size"] = parallel[1]
-        here = {
-            name: value
-            for name in ("variant", "machine", "nodes", "image", "driver", "vbios")
-            if (value := getattr(told, name)) is not None
-        }
-        return replace(beside, settings=settings, **here)
-
-    def observed(self, facts: Facts, model_id: str | None, seen: Observed) -> Observed:
-        """What a run showed; else what is said here of what served the model, and what is known besides. A text such
-        as `vLLM 0.25 (TP=2)` says the version, too."""
-        engine, weights = self.text("engine"), self.text("weights")
-        known = engine_named(engine)
-        version = _VERSION.search(engine or "") if known != engine else None
-        beside = {
-            "engine": facts.engine,
-            "engine_version": facts.engine_version,
-            "quantization": facts.weights_of_files(model_id) or facts.weights,
-            "kv_cache_dtype": facts.settings.get("kv_cache_dtype"),
-            "speculative_decoding": True if speculation(facts.settings) else None,
-        }
-        here = {
-            "engine": known,
-            "engine_version": self.text("engine_version") or (version and version[0]),
-            "quantization": weights_in(weights) or weights,
-            "input_tokens_mean": self.number("input_tokens_mean"),
-            "output_tokens_mean": self.number("output_tokens_mean"),
-        }
-        told = {
-            name: value
-            for part in (beside, here, seen.model_dump())
-            for name, value in part.items()
-            if value is not None
-        }
-        told["settings"] = {**facts.settings, **seen.settings}
-        return Observed.model_validate(told)
+    if said["backend"] is not None:
+        yield "backend", str(said["backend"])
 
 
 def weights_in(text: str | None) -> str | None:
     """The first format of weights that a text speaks of, in small letters."""
     parts = re.split(r"[^A-Za-z0-9_]+", text or "")
-    return next(filter(None, map(weights.only, parts)), None)
+    return next(filter(None, map(weights.first_in, parts)), None)
 
 
 def _weights(said: str | None, asked: str | None) -> str | None:
     """The format of the weights; one that the server was asked for counts before that of the files."""
-    name, online = weights.first_in(said or ""), weights.first_in(asked or "")
+    name, online = weights_in(said), weights_in(asked)
     if online is not None and name in (None, "bf16", "fp16", "fp32"):
         return online
     return name

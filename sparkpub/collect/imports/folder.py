@@ -7,14 +7,15 @@ may have (`07-telemetry.csv`: `07-chat.json`).
 """
 
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.imports.facts import Facts, NotesLayout, facts_in
+from sparkpub.collect.imports.facts import Facts, NotesLayout, facts_in, said_in
 from sparkpub.collect.imports.given import Given, Left
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
@@ -35,21 +36,12 @@ _EACH = 100
 
 
 @dataclass(frozen=True)
-class Notes:
-    """What people noted, by name, and the file that it stands in."""
-
-    said: Mapping[str, Any]
-    content: bytes
-    suffix: str
-
-
-@dataclass(frozen=True)
 class Folder:
-    """What is imported: a file, or a folder with everything below it. The names in a folder are looked up once."""
+    """What is imported: a file, or a folder with everything below it. The files in a folder are looked up once."""
 
     path: Path
     given: Given
-    _names: dict[Path, frozenset[str]] = field(default_factory=dict)
+    _there: dict[Path, Mapping[str, Path]] = field(default_factory=dict)
 
     def files(self) -> Iterator[ResultFile | Left]:
         """Every file, by name, or why it cannot be read. Hidden files and links are passed over. Raises
@@ -69,49 +61,38 @@ class Folder:
             if count % _EACH == 0:
                 self.given.say(f"{count} of {len(paths)} files read")
 
-    def names(self, folder: Path) -> frozenset[str]:
-        """The names of the files in one folder, without links."""
-        if folder not in self._names:
-            there = (path for path in folder.iterdir() if path.is_file())
-            self._names[folder] = frozenset(
-                path.name for path in there if not path.is_symlink()
-            )
-        return self._names[folder]
+    def there(self, folder: Path) -> Mapping[str, Path]:
+        """The files in one folder, without links, by their names without `.gz`; a plain one before a compressed."""
+        if folder not in self._there:
+            paths = (path for path in folder.iterdir() if path.is_file())
+            self._there[folder] = {
+                path.name.removesuffix(".gz"): path
+                for path in sorted(paths, reverse=True)
+                if not path.is_symlink()
+            }
+        return self._there[folder]
 
     def reports(self, folder: Path) -> list[str]:
-        """The names, without `.gz`, of the files in a folder that may be reports."""
-        plain = (name.removesuffix(".gz") for name in self.names(folder))
-        return [name for name in plain if name.endswith(forms.JSON) and name != _NOTES]
+        """The names of the files in a folder that may be reports."""
+        there = self.there(folder)
+        return [name for name in there if name.endswith(forms.JSON) and name != _NOTES]
 
     def is_sidecar(self, file: ResultFile) -> bool:
         """Whether a file is one that a report beside it, or below its folder, may have: nothing has to be said of
         it."""
+        if file.suffix not in (LOG, _TOLD, ".csv"):
+            return is_notes(file)
+        is_telemetry = file.suffix == ".csv" and file.stem.endswith(_TELEMETRY)
         reports = self.reports(file.path.parent)
-        if file.suffix in (LOG, _TOLD):
-            return any(begins(name, file.stem) for name in reports)
-        if file.suffix == ".csv":
-            is_named = any(begins(name, file.stem) for name in reports)
-            return is_named or file.stem.endswith(_TELEMETRY)
-        return is_notes(file)
+        return is_telemetry or any(begins(name, file.stem) for name in reports)
 
-    def read(self, folder: Path, names: Sequence[str]) -> bytes:
-        """The first of several files that is there and can be read, plain or else compressed; empty for none."""
-        there = self.names(folder)
-        for name in (*names, *(f"{name}.gz" for name in names)):
-            if name in there:
-                with suppress(OSError, UnfitError):
-                    return unpacked(folder / name)
-        return b""
-
-    def notes(self, file: ResultFile) -> Notes | None:
-        """The notes on a file: those of its folder, else of the nearest one above it that is imported."""
-        further = [name for layout in self.given.layouts for name in layout.notes]
-        folder = file.path.parent
-        for _ in Path(file.source).parts:
-            for name in (_NOTES, *further):
-                if content := self.read(folder, [name]):
-                    return Notes(_said(content), content, Path(name).suffix)
-            folder = folder.parent
+    def read(self, folder: Path, *names: str) -> ResultFile | None:
+        """The first of several files that is there, can be read and holds anything."""
+        there = self.there(folder)
+        for path in (there[name] for name in names if name in there):
+            with suppress(OSError, UnfitError):
+                if content := unpacked(path):
+                    return ResultFile(path, path.name, content)
         return None
 
 
@@ -125,16 +106,19 @@ class Beside:
     """Whether the file is of one run; log and telemetry beside one of several are of none of them alone."""
 
     @cached_property
-    def noted(self) -> Notes | None:
-        """The file of notes on it."""
-        return self.folder.notes(self.file)
+    def noted(self) -> ResultFile | None:
+        """The notes on it: those of its folder, else of the nearest one above it that is imported."""
+        names = [name for layout in self.folder.given.layouts for name in layout.notes]
+        above = islice(self.file.path.parents, len(Path(self.file.source).parts))
+        found = (self.folder.read(folder, _NOTES, *names) for folder in above)
+        return next(filter(None, found), None)
 
     @cached_property
     def notes(self) -> Mapping[str, Any]:
         """What people noted, by name."""
-        if self.file.suffix in (".yaml", ".yml"):
-            return _said(self.file.content)
-        return self.noted.said if self.noted else {}
+        is_own = self.file.suffix in (".yaml", ".yml")
+        file = self.file if is_own else self.noted
+        return {} if file is None else _said(file.content)
 
     @cached_property
     def layout(self) -> NotesLayout:
@@ -146,10 +130,9 @@ class Beside:
     @property
     def is_named(self) -> bool:
         """Whether the command names the file, or results of the same run lie beside it."""
-        if self.folder.path == self.file.path:
-            return True
-        same = (name for name in self._names if Path(name).stem == self.file.stem)
-        return any(Path(name).suffix != _TOLD for name in same)
+        same = (Path(name) for name in self._there if Path(name).stem == self.file.stem)
+        is_given = self.folder.path == self.file.path
+        return is_given or any(path.suffix != _TOLD for path in same)
 
     @property
     def is_other(self) -> bool:
@@ -159,61 +142,67 @@ class Beside:
 
     @cached_property
     def facts(self) -> Facts:
-        """What notes and answer say of the run."""
-        facts = facts_in(self.notes, self.layout.run, self.layout.same)
+        """What the notes say of the run, and the names of its files."""
+        said = said_in(self.notes, self.layout.run, self.layout.same)
         pattern = self.folder.given.about.path
-        named = pattern and named_in(pattern, self.file.source)
-        if named and named.get("variant"):
-            facts = replace(facts, variant=named["variant"])
+        named = named_in(pattern, self.file.source) if pattern else None
+        said["variant"] = (named or {}).get("variant") or said["variant"]
+        return facts_in(said)
+
+    @cached_property
+    def answer(self) -> str:
+        """What the model answered before it was measured; empty where that is not known."""
         name = self.layout.answer
-        said = reading.text(b"" if name is None else self.read([name]))
-        return replace(facts, answer=" ".join(said.split())[:_LONGEST_ANSWER] or None)
+        said = "" if name is None else reading.text(self.read(name))
+        return " ".join(said.split())[:_LONGEST_ANSWER]
 
     @cached_property
     def log(self) -> bytes:
         """What the tool printed; empty where there is none that can be read."""
         if not self.is_of_one_run:
             return b""
-        if own := self.read([self.file.stem + LOG]):
-            return own
-        sweeps = (self.read([begin + LOG]) for begin in _beginnings(self.file.stem))
-        return _part(next(filter(None, sweeps), b""), self.file.name)
+        sweeps = [begin + LOG for begin in _beginnings(self.file.stem)]
+        return self._printed or _part(self.read(*sweeps), self.file.name)
 
-    @cached_property
+    @property
     def log_of_call(self) -> bytes:
         """What the tool printed when it measured all runs of a file; empty where that is one, or nothing is there."""
-        return b"" if self.is_of_one_run else self.read([self.file.stem + LOG])
+        return b"" if self.is_of_one_run else self._printed
+
+    @cached_property
+    def _printed(self) -> bytes:
+        return self.read(self.file.stem + LOG)
 
     @cached_property
     def told(self) -> bytes:
         """What people wrote of the run in a file of the report's name."""
-        return self.read([self.file.stem + _TOLD])
+        return self.read(self.file.stem + _TOLD)
 
     @cached_property
     def telemetry(self) -> bytes:
         """Samples of the sensors; empty where there are none that can be read."""
-        if not self.is_of_one_run or self.file.suffix == ".csv":
-            return b""
         stem = self.file.stem
-        for begin in (stem, *_beginnings(stem)):
-            found = self.read([f"{begin}{mark}{_TELEMETRY}.csv" for mark in MARKS])
+        begins_with = [stem, *_beginnings(stem)]
+        if not self.is_of_one_run or self.file.suffix == ".csv":
+            begins_with = []
+        for begin in begins_with:
+            found = self.read(*(f"{begin}{mark}{_TELEMETRY}.csv" for mark in MARKS))
             if found and self._results(begin) == {stem}:
                 return found
         return b""
 
-    def read(self, names: Sequence[str]) -> bytes:
-        """The first of several files in its folder."""
-        return self.folder.read(self.file.path.parent, names)
+    def read(self, *names: str) -> bytes:
+        """The first of several files in its folder; empty where none is there."""
+        found = self.folder.read(self.file.path.parent, *names)
+        return found.content if found else b""
 
     @property
-    def _names(self) -> Iterator[str]:
-        """The names of the files beside it, without `.gz`."""
-        there = self.folder.names(self.file.path.parent)
-        return (name.removesuffix(".gz") for name in there)
+    def _there(self) -> Mapping[str, Path]:
+        return self.folder.there(self.file.path.parent)
 
     def _results(self, begin: str) -> set[str]:
         """What the files are called that begin so and are no tables."""
-        there = (name for name in self._names if not name.endswith(".csv"))
+        there = (name for name in self._there if not name.endswith(".csv"))
         return {Path(name).stem for name in there if begins(name, begin)}
 
 

@@ -1,26 +1,18 @@
-"""What an import is told, and what it makes of results: drafts of records, which `writing` puts on the disk."""
+"""What an import is told besides the results."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, ValidationError
 
-from sparkpub.collect.imports.facts import Facts, NotesLayout, known
+from sparkpub.collect.imports.facts import NotesLayout, known
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record import documents
 from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import ImportFormatError, field_problems
-from sparkpub.record.record import (
-    Declared,
-    Key,
-    Machine,
-    Moment,
-    Observed,
-    Origin,
-)
+from sparkpub.record.record import Declared, Key, Machine, Origin
 from sparkpub.tools.language import PathPattern
 
 
@@ -104,41 +96,6 @@ class Given:
             if name in (facts.id, facts.path):
                 return key
         return None
-
-
-@dataclass(frozen=True)
-class Draft:
-    """One run as read. `files` are evidence: role and content; `originals` are files that it was made of and that
-    others may share, such as one with several runs: role, content and suffix.
-
-    `iteration` is None where the results do not number their runs: then it is the next one of its cell, in order of
-    time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one.
-    """
-
-    source: str
-    tool: str
-    """What wrote the results."""
-    is_of_table: bool
-    """Whether a mapping of somebody's read it."""
-    model: str
-    model_id: str | None
-    model_path: str | None
-    environment: str | None
-    """None where neither the results nor the command line name it."""
-    workload: str | None
-    """Key of the workload, as the results show it; None: that of the matrix."""
-    iteration: int | None
-    started: Moment
-    asked: Mapping[str, Any]
-    facts: Facts
-    """What results and what lies beside them say of server and machine."""
-    observed: Observed
-    measured: Mapping[str, Any]
-    """Fields of the record as they are: metrics, samples, spreads, phases, status and its reason."""
-    files: Mapping[str, bytes]
-    originals: tuple[tuple[str, bytes, str], ...]
-    unavailable: Mapping[str, str]
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)

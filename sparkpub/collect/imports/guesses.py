@@ -43,12 +43,13 @@ class Proposal:
 
     rows: str
     """Where the rows are; empty: they are the documents."""
-    sections: Mapping[str, Mapping[str, str]]
-    """Of `run`, `load` and `metrics` the columns by name."""
-    units: Mapping[str, str]
-    """Of times and sizes, where they are others than ours."""
-    when: Mapping[str, str]
-    """Of rates that one column holds in turns, what another column says of each: `metric=pp*`."""
+    run: Mapping[str, str]
+    load: Mapping[str, str]
+    columns: Mapping[str, str]
+    """Of the metrics."""
+    metrics: Mapping[str, Any]
+    """The same as a mapping has them: of times and sizes the units, where they are others than ours; of rates that one
+    column holds in turns, what another column says of each (`metric=pp*`)."""
     left: Sequence[str]
     number: int
     """How many rows the file has."""
@@ -56,15 +57,14 @@ class Proposal:
     @property
     def form(self) -> object:
         """What files of one form have in common: the place of their rows, else their figures."""
-        return self.rows or frozenset(self.sections["metrics"].values())
+        return self.rows or frozenset(self.columns.values())
 
     @property
     def says(self) -> tuple[int, int]:
         """How much the rows say: their figures, of each row where rows are loads, and what was asked for."""
-        load = self.sections["load"].values()
-        own = sum(column.startswith(_begin(self.rows)) for column in load)
-        figures = len(self.sections["metrics"])
-        return figures * (self.number if own else 1), own
+        begin = _begin(self.rows)
+        own = sum(column.startswith(begin) for column in self.load.values())
+        return len(self.columns) * (self.number if own else 1), own
 
 
 def proposal(file: ResultFile) -> Proposal | None:
@@ -131,15 +131,15 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], path: str, named: str) -> Propos
         run["model"] = run.pop("model_id")
     if load:
         run.pop("workload", None)  # the options name it, each load of its own
-    units = {name: _unit(name, column, cells) for name, column in metrics.items()}
-    return Proposal(
-        path,
-        {"run": run | _options(cells, begin), "load": load, "metrics": metrics},
-        {name: unit for name, unit in units.items() if unit is not None},
-        {name: said for name, said in when.items() if name in metrics},
-        _without(left, {**load, **run}),
-        len(rows),
-    )
+    described: dict[str, Any] = {}
+    for name, column in metrics.items():
+        more = {"unit": _unit(name, column, cells), "when": when.get(name)}
+        described[name] = (
+            {"at": column, **reading.said(more)} if any(more.values()) else column
+        )
+    left = _without(left, {**load, **run})
+    run |= _options(cells, begin)
+    return Proposal(path, run, load, metrics, described, left, len(rows))
 
 
 def _without(columns: Sequence[str], taken: Mapping[str, str]) -> list[str]:
@@ -164,7 +164,7 @@ def _is_of_prompts(named: str, column: str) -> bool:
     return bool(column and is_named) and not re.search(of_column, _words(column))
 
 
-def _turns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _turns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Of rows that are of the prompt and of the answer by turns, how a column says which they are."""
     for column in rows[0] if rows else ():
         words = {str(row.get(column)) for row in rows}
@@ -173,7 +173,10 @@ def _turns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             if len(begins) == 2 and all(
                 word.startswith((prompt, output)) for word in words
             ):
-                return {_PROMPT: f"{column}={prompt}*", _OUTPUT: f"{column}={output}*"}
+                return {
+                    _PROMPT: [f"{column}={prompt}*"],
+                    _OUTPUT: [f"{column}={output}*"],
+                }
     return {}
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.collect.imports import starter
+from sparkpub.collect.imports.facts import machine_called
 from sparkpub.collect.imports.given import Left
 from sparkpub.collect.imports.starter import Kind
+from sparkpub.record import catalogue
 from sparkpub.record.record import Machine, Record
 from sparkpub.record.text import counted
 
@@ -34,10 +36,17 @@ class ImportOutcome:
         """The ids of the runs."""
         return [record.run_id for record in self.records]
 
-    @property
-    def machineless(self) -> int:
-        """How many runs nothing says the machine of."""
-        return [record.machine for record in self.records].count(Machine())
+    def on_machines(self, named: str | None) -> Iterator[str]:
+        """What is to be said of a machine that nothing is known of, and of runs that do not name theirs."""
+        machines, known = catalogue.machines(), ", ".join(catalogue.machines())
+        if named is not None and machine_called(named) not in machines:
+            yield (
+                f"nothing is known of a machine {named!r}, such as its memory and bandwidth (known: {known})"
+            )
+        machineless = [record.machine for record in self.records].count(Machine())
+        if machineless:
+            runs = counted(machineless, "run")
+            yield f"{runs} without the name of a machine: add --machine ({known})"
 
     @property
     def split(self) -> int:

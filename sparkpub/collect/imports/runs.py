@@ -11,22 +11,15 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sparkpub.collect.imports.doubtful import not_own, sample
-from sparkpub.collect.imports.drafts import Drafts, FoundRun, UnplacedError
+from sparkpub.collect.imports.drafts import Draft, Drafts, FoundRun
 from sparkpub.collect.imports.folder import Beside, Folder
-from sparkpub.collect.imports.given import (
-    Draft,
-    Given,
-    Left,
-)
+from sparkpub.collect.imports.given import Given, Left
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.text import counted
 from sparkpub.tools import forms
 from sparkpub.tools.forms import FileError, ResultFile
-from sparkpub.tools.language import (
-    MappingFile,
-    ResultMapping,
-)
+from sparkpub.tools.language import MappingFile, ResultMapping, of_tools, read_mappings
 from sparkpub.tools.shapes import SHAPES
 from sparkpub.tools.shapes.base import Document, ShapedRun
 from sparkpub.tools.where import at, holds
@@ -43,63 +36,47 @@ class ToolReader:
         self,
         mappings: Sequence[ResultMapping],
         given: Given,
-        *,
         declared: MappingFile | None = None,
     ) -> None:
-        self.tool = mappings[0].tool
-        self.found: list[Draft | Left] = []
-        """What the files that were taken hold."""
-        self._mappings, self._declared = mappings, declared
+        self.mappings, self._declared = mappings, declared
         named = (mapping.shape for mapping in mappings if mapping.shape is not None)
         default = None if declared is None else "table"
         self._shape = SHAPES[next(named, default)]
         self._missing = {} if declared is None else mappings[0].needed()
         """Places that a mapping of somebody's names and no file has had so far."""
         self._columns: set[str] = set()
-        self._drafts = Drafts(given, declared)
+        self._drafts = Drafts(given)
 
-    def takes(self, beside: Beside) -> bool:
-        """Whether a file holds results, which are then kept. Raises FileError for one that is damaged."""
-        file, suffixes = beside.file, self._shape.suffixes
-        is_other = suffixes is not None and file.suffix not in suffixes
-        if is_other or not self._may_be_report(file):
-            return self._is_beside_report(beside)
-        shaped = self._shape.runs(file)
-        omitted = [
-            Left(file.source, run.omitted, refused=run.is_wrong)
-            for run in shaped
-            if run.omitted
-        ]
-        runs = self._runs(shaped, file)
-        if not runs and any(left.refused for left in omitted):
-            raise FileError(omitted[0].reason)  # nothing else shows whose file it is
+    def read(self, beside: Beside) -> list[Draft | Left]:
+        """What a file holds; nothing where it has no results. Raises FileError for one that is damaged."""
+        file, first, shape = beside.file, self.mappings[0], self._shape
+        is_kind = shape.suffixes is None or file.suffix in shape.suffixes
+        names = (file.name, file.source)
+        if not is_kind or not any(fnmatch.fnmatch(name, first.files) for name in names):
+            return []
+        shaped = shape.runs(file)
+        omitted = [run for run in shaped if run.omitted]
+        runs = list(self._runs(shaped, beside))
+        if not runs and any(run.is_wrong for run in omitted):
+            raise FileError(omitted[0].omitted)  # nothing else shows whose file it is
         if not (runs or omitted):
-            return False
-        why_not = _OF_OTHERS if self._is_other(file) else self._doubt(beside)
+            return []
+        why_not = self._doubt(beside)
+        twin = None if why_not else shape.twin(file)
+        if twin is not None:
+            if file.suffix != ".csv" and beside.folder.is_sidecar(file):
+                return []  # it is read with the report
+            why_not = f"the same results as {twin}"
         if why_not:
-            self.found.append(Left(file.source, why_not, refused=False))
-            return True
-        twin = self._shape.twin(file)
-        if twin is None:
-            self.found += [*omitted, *self._read(runs, beside)]
-            self._say_uneven(beside)
-        elif file.suffix != ".csv" and beside.folder.is_sidecar(file):
-            return False  # it is read with the report
-        else:
-            why = f"the same results as {twin}"
-            self.found.append(Left(file.source, why, refused=False))
-        return True
-
-    def _say_uneven(self, beside: Beside) -> None:
-        """That rows of a CSV end early, once."""
-        file = beside.file
-        is_csv = self._shape is SHAPES["table"] and file.suffix in forms.CSV
-        uneven = forms.csv_table(file.text).uneven if is_csv else 0
-        if uneven:
-            rows = counted(uneven, "row")
-            beside.folder.given.say(
-                f"{file.source}: {rows} with fewer cells than the header, or empty ones after it; none is lost"
+            return [Left(file.source, why_not, refused=False)]
+        is_csv = shape is SHAPES["table"] and file.suffix in forms.CSV
+        if is_csv and (uneven := forms.csv_table(file.text).uneven):
+            what = (
+                "with fewer cells than the header, or empty ones after it; none is lost"
             )
+            beside.folder.given.say(f"{file.source}: {counted(uneven, 'row')} {what}")
+        lefts = (Left(file.source, run.omitted, run.is_wrong) for run in omitted)
+        return [*lefts, *self._drafted(runs, beside)]
 
     def refuse_missing(self) -> None:
         """Raise ImportFormatError for columns that a mapping of somebody's names and no file has."""
@@ -112,61 +89,44 @@ class ToolReader:
             ]
             documents.refuse(problems, ImportFormatError)
 
-    def _may_be_report(self, file: ResultFile) -> bool:
-        """Whether a file, by its name or path, is one of those that the tool's mapping speaks of."""
-        names, files = (file.name, file.source), self._mappings[0].files
-        return any(fnmatch.fnmatch(name, files) for name in names)
-
-    def _is_other(self, file: ResultFile) -> bool:
-        """Whether results of the tool are there in other files, too."""
-        others = self._mappings[0].others
-        return bool(others) and not {*Path(file.source).parts}.isdisjoint(others)
-
-    def _is_beside_report(self, beside: Beside) -> bool:
-        """Whether a file is one of the requests that a report beside it has."""
-        first, file = self._mappings[0], beside.file
-        there = beside.folder.reports(file.path.parent)
-        return file.name == first.lines and bool(fnmatch.filter(there, first.files))
-
     def _doubt(self, beside: Beside) -> str:
-        """Why the results in a file are none of its owner's; empty where they are."""
-        file = beside.file
+        """Why the results in a file are none of its owner's, or there in other files, too; empty where they are."""
+        file, machine = beside.file, beside.folder.given.machine
+        if not {*Path(file.source).parts}.isdisjoint(self.mappings[0].others):
+            return _OF_OTHERS
         if self._declared is not None:
             return sample(file)
-        if file.suffix not in forms.TEXTS:
-            return ""
-        machine = beside.folder.given.machine
-        return not_own(file, machine, is_named=beside.is_named)
+        is_text = file.suffix in forms.TEXTS
+        return not_own(file, machine, is_named=beside.is_named) if is_text else ""
 
-    def _runs(self, shaped: Sequence[ShapedRun], file: ResultFile) -> list[FoundRun]:
+    def _runs(self, shaped: Sequence[ShapedRun], beside: Beside) -> list[FoundRun]:
         """The runs of a file, each by the first mapping that it is of."""
-        found = []
+        found: list[FoundRun] = []
+        told = None if self._declared is None else self._declared.content
         for run in shaped:
-            if run.omitted:
-                continue
             by_mapping = (
                 [
-                    FoundRun(run, said, [kept], mapping, self._shape)
-                    for said, kept in _spread(mapping, run.said, file)
+                    FoundRun(run, row, kept, mapping, self._shape, beside, told)
+                    for row, kept in _spread(mapping, run.said, beside.file)
                 ]
-                for mapping in self._mappings
+                for mapping in self.mappings
             )
-            found += next(filter(None, by_mapping), [])
-        first = self._mappings[0]
+            if not run.omitted:
+                found += next(filter(None, by_mapping), [])
+        first = self.mappings[0]
         if self._declared is not None:
-            self._look_for_columns(found)
+            for each in found:
+                self._columns |= each.row.keys()
+                for place in [*self._missing]:
+                    if at(each.row, place) is not None or place in each.row:
+                        del self._missing[place]
             if not (first.when or first.reads or any(map(_is_result, found))):
                 return []
         return found
 
-    def _look_for_columns(self, runs: Sequence[FoundRun]) -> None:
-        for run in runs:
-            self._columns |= run.said.keys()
-            for place in [*self._missing]:
-                if place in run.said or at(run.said, place) is not None:
-                    del self._missing[place]
-
-    def _read(self, runs: Sequence[FoundRun], beside: Beside) -> Iterator[Draft | Left]:
+    def _drafted(
+        self, runs: Sequence[FoundRun], beside: Beside
+    ) -> Iterator[Draft | Left]:
         """What the runs of a file become."""
         beside.is_of_one_run = len(runs) == 1
         for number, run in enumerate(runs, 1):
@@ -174,44 +134,54 @@ class ToolReader:
             if len(runs) > 1:
                 source += f", run {number}"
             try:
-                yield self._drafts.draft(source, run, beside)
-            except UnplacedError as problem:
-                yield Left(source, str(problem))
+                yield self._drafts.draft(source, run)
             except ValidationError as error:
                 yield Left(source, "; ".join(field_problems(error)))
 
 
-def read_files(folder: Folder, readers: Sequence[ToolReader]) -> list[Draft | Left]:
-    """The runs of a file or folder: the readers are offered every file, and the first that takes it has it."""
-    others: list[Draft | Left] = []
+def read_files(folder: Folder) -> list[Draft | Left]:
+    """The runs of a file or folder: the readers are offered every file, and the first that takes it has it. Raises
+    ImportFormatError for a mapping that cannot work."""
+    given = folder.given
+    if given.mapping is None:
+        readers = [ToolReader(mappings, given) for mappings in of_tools().values()]
+    else:
+        files = read_mappings(given.mapping)
+        readers = [ToolReader((file.declared,), given, file) for file in files]
+    found: list[Draft | Left] = []
+    mappings = [each for reader in readers for each in reader.mappings]
+    reports = {each.lines: each.files for each in mappings}
+    """The names of reports, by that of the file of requests beside them."""
     for file in folder.files():
         if isinstance(file, Left):
-            others.append(file)
+            found.append(file)
             continue
+        there = folder.reports(file.path.parent)
+        is_kept = fnmatch.filter(there, reports.get(file.name, ""))
         beside = Beside(file, folder)
-        if not beside.is_other:
-            others += _offered(beside, readers)
+        if not (beside.is_other or is_kept):
+            found += _offered(beside, readers)
     for reader in readers:
         reader.refuse_missing()
-    found = [*others, *(item for reader in readers for item in reader.found)]
     return sorted(found, key=lambda item: item.source)
 
 
-def _offered(beside: Beside, readers: Sequence[ToolReader]) -> Iterator[Left]:
-    """Offer a file to the readers: why none takes it, if something has to be said."""
+def _offered(beside: Beside, readers: Sequence[ToolReader]) -> list[Draft | Left]:
+    """What the first reader that takes a file makes of it, else why none takes it, if something has to be said."""
     file, problem = beside.file, ""
     for reader in readers:
         try:
-            if reader.takes(beside):
-                return
+            if found := reader.read(beside):
+                return found
         except FileError as error:
             problem = problem or str(error)
     is_mapped = beside.folder.given.mapping is not None
     if problem and (is_mapped or file.suffix in forms.JSON):
         is_asked_for = beside.folder.path.is_file() or not is_mapped
-        yield Left(file.source, problem, refused=is_asked_for)
-    elif not beside.folder.is_sidecar(file):
-        yield Left(file.source, UNMAPPED if is_mapped else NO_RESULT, refused=False)
+        return [Left(file.source, problem, refused=is_asked_for)]
+    why = UNMAPPED if is_mapped else NO_RESULT
+    is_expected = beside.folder.is_sidecar(file)
+    return [] if is_expected else [Left(file.source, why, refused=False)]
 
 
 def _spread(
@@ -240,5 +210,5 @@ def _is_result(run: FoundRun) -> bool:
     """Whether a row names a model, if its table does, and holds a figure."""
     model = run.mapping.run.model
     places = [place.at for place in run.mapping.figures.values() if place.at]
-    is_of_model = model is None or at(run.said, model) is not None
-    return is_of_model and any(at(run.said, place) is not None for place in places)
+    is_of_model = model is None or at(run.row, model) is not None
+    return is_of_model and any(at(run.row, place) is not None for place in places)

@@ -3,14 +3,15 @@
 People read it, correct it, and import with it.
 """
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from os.path import commonprefix
 from pathlib import Path
+
+import yaml
 
 from sparkpub.collect.imports.folder import Folder, is_notes
 from sparkpub.collect.imports.guesses import Proposal, proposal
@@ -26,6 +27,8 @@ _FEW_FIGURES = 3
 """Of a kind of files, so many are told."""
 _SIZED = re.compile(r"\d+(?:\.\d+)?b\b", re.IGNORECASE)
 """A number of parameters, in the name of a model."""
+_LONGEST = 1000
+"""Characters of a line of YAML."""
 _BETWEEN = "__"
 """What parts the name of a file where people put several things into it."""
 
@@ -41,7 +44,7 @@ class Kind:
 
     def __str__(self) -> str:
         files = "file" if len(self.sources) == 1 else f"{len(self.sources)} files like"
-        figures = [*self.proposal.sections["metrics"]]
+        figures = [*self.proposal.metrics]
         more = ", …" if len(figures) > _FEW_FIGURES else ""
         told = ", ".join(figures[:_FEW_FIGURES])
         return f"{files} {self.sources[0]} with {told}{more}"
@@ -49,7 +52,7 @@ class Kind:
     def _path(self) -> str | None:
         """What the names of the files say, where their rows do not say the model."""
         pattern = _parted(self.sources)
-        is_nameless = "model" not in self.proposal.sections["run"]
+        is_nameless = "model" not in self.proposal.run
         if pattern is None and is_nameless and len(self.sources) > 1:
             first, *others = map(Path, self.sources)
             # Files of one name are told apart by their folders.
@@ -60,43 +63,25 @@ class Kind:
     def lines(self) -> Iterator[str]:
         """A mapping as YAML."""
         found, pattern = self.proposal, self._path()
-        run = dict(found.sections["run"])
+        run = dict(found.run)
+        for name in ("model", "variant"):
+            if f"{{{name}}}" in (pattern or ""):
+                run.setdefault(name, f"path.{name}")
+        document = {
+            "files": _pattern(self.sources) if self.others else None,
+            "path": pattern,
+            "rows": found.rows,
+            "same": {} if "model" in run else {"model": "..."},
+            "run": run,
+            "load": found.load,
+            "metrics": found.metrics,
+        }
+        said = {name: value for name, value in document.items() if value}
+        text = yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=_LONGEST)
         yield f"# {_in_line(str(self))}"
-        if self.others:
-            yield f"files: {_quoted(_pattern(self.sources))}"
-        if pattern is not None:
-            yield f"path: {_quoted(pattern)}  # or {{model}}/{{weights}}/…"
-            for name in ("model", "variant"):
-                if f"{{{name}}}" in pattern:
-                    run.setdefault(name, f"path.{name}")
-        if found.rows:
-            yield f"rows: {_quoted(found.rows)}"
-        if "model" not in run:
-            yield "same: {model: ...}"
-        yield from _section("run", run)
-        yield from _section("load", found.sections["load"])
-        metrics = found.sections["metrics"]
-        yield from _section("metrics", metrics, found.units, found.when)
+        yield from text.splitlines()
         if found.left:
             yield f"# not used: {_in_line(', '.join(found.left[:_MOST_LEFT]))}"
-
-
-def _section(
-    title: str,
-    columns: Mapping[str, str],
-    units: Mapping[str, str] = {},
-    when: Mapping[str, str] = {},
-) -> Iterator[str]:
-    if columns:
-        yield f"{title}:"
-    for name, column in columns.items():
-        said = [_quoted(column)]
-        if name in units:
-            said.append(f"unit: {units[name]}")
-        if name in when:
-            said.append(f"when: [{_quoted(when[name])}]")
-        whole = f"{{at: {', '.join(said)}}}" if said[1:] else said[0]
-        yield f"  {name}: {whole}"
 
 
 def kinds(folder: Folder, unread: Collection[str]) -> list[Kind]:
@@ -160,11 +145,6 @@ def _parted(sources: Sequence[str]) -> str | None:
     is_longer = all(len(part) > 2 for part in parts)
     names = ["{model}", "{variant}", *["{rest}"] * is_longer]
     return _BETWEEN.join(names) + Path(sources[0]).suffix
-
-
-def _quoted(text: str) -> str:
-    """As YAML has it."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _in_line(text: str) -> str:

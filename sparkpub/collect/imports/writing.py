@@ -2,8 +2,9 @@
 
 import hashlib
 import os
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,24 +13,16 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from sparkpub.collect import invoker, journal
-from sparkpub.collect.imports.facts import (
-    OF_ONE_GPU,
-    leading_count,
-    machine_called,
-    parts,
-)
-from sparkpub.collect.imports.given import Draft, Given, Left
+from sparkpub.collect.imports.drafts import Draft, FoundRun
+from sparkpub.collect.imports.given import Given, Left
 from sparkpub.collect.imports.outcome import ImportOutcome
-from sparkpub.plan.matrix import Matrix, Model, schema_words
+from sparkpub.plan.matrix import Model, schema_words
 from sparkpub.plan.requested import with_load
-from sparkpub.record import catalogue
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import (
     Event,
     Evidence,
-    Gpu,
-    Machine,
     MetricValue,
     Plan,
     Record,
@@ -51,6 +44,9 @@ _EVIDENCE_KINDS = (
     *(".yaml", ".yml"),
 )
 """How names of evidence end: data and text, which nothing runs, includes or shows as a page."""
+_REDRAWN = re.compile(rb"(?m)^[^\n]*\r(?=[^\r\n])")
+"""What was drawn over in a line of a log, as progress bars are, many times a line: after a carriage return it begins
+again, unless it ends there."""
 _SHARED = "original-"
 """Begins the name of a file that several runs came from."""
 _UNSAID = (
@@ -75,7 +71,11 @@ def write(
 ) -> None:
     """Write every draft as a record with its evidence, in order of time, and count what became of each. What is there
     already is left alone."""
-    writer = _Writer.of(data / given.campaign, given, originals=originals)
+    matrix, folder = given.matrix, data / given.campaign
+    words = schema_words() if matrix is None else matrix.words
+    writer = _Writer(folder, given, Redactor(words), originals)
+    for stored in read_folder(folder) if folder.is_dir() else ():
+        writer.add(stored.record)
     drafts: list[Draft] = []
     for item in found:
         if isinstance(item, Draft):
@@ -126,16 +126,6 @@ class _Writer:
     written: set[str] = field(default_factory=set)
     """Their names, once they are there."""
 
-    @classmethod
-    def of(cls, folder: Path, given: Given, *, originals: bool) -> "_Writer":
-        """For a folder with what is there already."""
-        matrix = given.matrix
-        words = schema_words() if matrix is None else matrix.words
-        writer = cls(folder, given, Redactor(words), originals)
-        for stored in read_folder(folder) if folder.is_dir() else ():
-            writer.add(stored.record)
-        return writer
-
     def add(self, record: Record) -> None:
         """Know a record."""
         self.by_id[record.run_id] = record
@@ -148,7 +138,9 @@ class _Writer:
     def made(self, draft: Draft) -> tuple[Record, list[_File]] | Left:
         """A record and its files, or why there shall be none."""
         matrix = self.given.matrix
-        workload = _workload(draft, matrix)
+        workload = str(draft.workload)
+        if matrix is not None and len(matrix.workloads) == 1:
+            (workload,) = matrix.workloads  # whatever the results call it
         cell = (draft.model, str(draft.environment), workload)
         axes = ("model", "environment", "workload")
         for axis, name in zip(axes, cell, strict=True):
@@ -163,10 +155,8 @@ class _Writer:
                 why = f"{draft.workload} is another load than {load}; give a matrix of each"
                 return Left(draft.source, why)
         iteration = draft.iteration or 1 + self.iterations[cell]
-        stem = stem_of(cell, iteration, draft.started)
-        files = [*self._files(draft, stem)] if self.originals else []
         try:
-            record = self._record(draft, cell, iteration, files)
+            record, files = self._record(draft, cell, iteration)
         except ValidationError as error:
             return Left(draft.source, "; ".join(field_problems(error)))
         return self._twin(draft, record) or (record, files)
@@ -175,7 +165,7 @@ class _Writer:
         """Why a record adds nothing to those known, or contradicts one; one that does neither is known from now on."""
         twin = self.twins.get(_proof(record))
         # A numbered run is its own, and so is one with a log; several files may hold the same report.
-        if twin is None and draft.iteration is None and "log" not in draft.files:
+        if twin is None and draft.iteration is None and "log" not in draft.run.files:
             twin = self.twins.get(_figures(record))
         if twin is not None:
             return Left(draft.source, f"is there already, as {twin}", refused=False)
@@ -187,13 +177,14 @@ class _Writer:
             return Left(draft.source, "is there already", refused=False)
         return Left(draft.source, f"another {record.run_id} is there")
 
-    def _files(self, draft: Draft, stem: str) -> Iterator[_File]:
+    def _files(self, run: FoundRun, stem: str) -> Iterator[_File]:
         """Files beside the record, redacted."""
-        for role, content in draft.files.items():
+        for role, content in {**run.files, "telemetry": run.telemetry}.items():
             kind = "jsonl" if b"}\n{" in content else "json"
-            name = f"{stem}{_SUFFIXES.get(role, f'.{role}.{kind}')}"
-            yield self._file(role, name, content)
-        for item in draft.originals:
+            if content:
+                name = f"{stem}{_SUFFIXES.get(role, f'.{role}.{kind}')}"
+                yield self._file(role, name, content)
+        for item in run.originals:
             if item not in self.shared:
                 role, content, suffix = item
                 digest = hashlib.sha256(content).hexdigest()
@@ -204,7 +195,7 @@ class _Writer:
 
     def _file(self, role: str, name: str, content: bytes) -> _File:
         is_own_log = role == "log" and not name.startswith(_SHARED)
-        settled = _settled(content) if is_own_log else content
+        settled = _REDRAWN.sub(b"", content) if is_own_log else content
         clean = self.redactor.content(settled)
         evidence = Evidence(
             role=role,  # type: ignore[arg-type] # one of them, or the record is refused
@@ -227,48 +218,56 @@ class _Writer:
         return _File(evidence, clean, tuple(notes))
 
     def _record(
-        self,
-        draft: Draft,
-        cell: tuple[str, str, str],
-        iteration: int,
-        files: list[_File],
-    ) -> Record:
-        """Raises ValidationError."""
-        given = self.given
-        model, environment, workload = cell
-        requested = _requested(draft, workload, given)
+        self, draft: Draft, cell: tuple[str, str, str], iteration: int
+    ) -> tuple[Record, list[_File]]:
+        """With its files. Raises ValidationError."""
+        given, run = self.given, draft.run
+        stem = stem_of(cell, iteration, draft.started)
+        files = [*self._files(run, stem)] if self.originals else []
+        requested = _requested(draft, cell[2], given)
+        metrics = draft.fields["metrics"]
+        notes = [*draft.notes, *(note for file in files for note in file.notes)]
+        unsaid = dict.fromkeys(_UNSAID, "the source does not say") | run.unavailable
+        known = given.about.unavailable.items()
+        unsaid |= {name: why for name, why in known if name not in metrics}
+        if requested.environment["type"] not in ("docker", "unknown"):
+            unsaid["container"] = "not a container"
+        there = {file.evidence.role for file in files}
         fields = {
-            "run_id": f"{given.campaign}-{stem_of(cell, iteration, draft.started)}",
+            "run_id": f"{given.campaign}-{stem}",
             "campaign": given.campaign,
-            "model": model,
-            "environment": environment,
-            "workload": workload,
+            **dict(zip(("model", "environment", "workload"), cell, strict=True)),
             "iteration": iteration,
             "plan": Plan(position=len(self.by_id), order="as-published"),
             "started": draft.started,
             "requested": requested,
             "observed": draft.observed,
-            **draft.measured,
-            "metrics": self._metrics(draft),
+            "machine": draft.machine,
+            **draft.fields,
+            "metrics": {
+                name: self._metric(name, each) for name, each in metrics.items()
+            },
             "events": [
-                Event(at_seconds=None, kind="note", text=text)
-                for text in _notes(draft, files)
+                Event(at_seconds=None, kind="note", text=text) for text in notes
             ],
-            "machine": _machine(draft, given),
             "evidence": [file.evidence for file in files],
-            "unavailable": _unavailable(draft, given, requested, files),
+            "unavailable": {
+                name: why for name, why in unsaid.items() if name not in there
+            },
             "origin": given.about.origin,
         }
         document = self.redactor.record(to_jsonable_python(fields))
-        return with_load(Record.model_validate(document, strict=False))
+        return with_load(Record.model_validate(document, strict=False)), files
 
-    def _metrics(self, draft: Draft) -> dict[str, MetricValue]:
-        """Its figures; as published, where no file is kept that they could be held against."""
-        found = _explained(draft.measured["metrics"], self.given.about.unavailable)
-        if self.originals:
-            return found
-        published = {"source": "published"}
-        return {name: each.model_copy(update=published) for name, each in found.items()}
+    def _metric(self, name: str, found: MetricValue) -> MetricValue:
+        """A figure, with the reason that people know where it has no value; as published, where no file is kept that it
+        could be held against."""
+        reasons, told = self.given.about.unavailable, {}
+        if found.value is None and name in reasons:
+            told["reason"] = reasons[name]
+        if not self.originals:
+            told["source"] = "published"
+        return found.model_copy(update=told) if told else found
 
     def write(self, record: Record, files: Iterable[_File]) -> None:
         """The record, its files, and before the first one the file of the campaign. Raises ImportFormatError where the
@@ -282,14 +281,6 @@ class _Writer:
             self.written.add(name)
         journal.write(self.folder, record, durable=False)
         self.written.add(record.stem)
-
-
-def _workload(draft: Draft, matrix: Matrix | None) -> str:
-    """The key of a run's workload, as the results show it, which may be another name than the only one of a matrix."""
-    declared = [*matrix.workloads] if matrix is not None else []
-    if len(declared) == 1:
-        return declared[0]
-    return str(draft.workload)
 
 
 def _proof(record: Record) -> object:
@@ -343,7 +334,8 @@ def _requested(draft: Draft, workload_key: str, given: Given) -> Requested:
     """What was asked for: in the vocabulary of the matrix where there is one, else only which tool and place."""
     matrix, image = given.matrix, draft.facts.image
     model = Model(id=draft.model)
-    workload = dict(draft.asked)
+    mapping, load = draft.run.mapping, draft.run.load
+    workload = {"type": mapping.reads or mapping.tool, **load.options}
     environment: dict[str, Any] = {"type": "unknown"}
     if image is not None:
         environment = {"type": "docker", "image": image}
@@ -353,90 +345,10 @@ def _requested(draft: Draft, workload_key: str, given: Given) -> Requested:
         environment = matrix.declared_environment(str(draft.environment))
     return Requested(
         model_id=draft.model_id or model.id,
-        model_path=draft.model_path or model.path,
+        model_path=draft.run.text("model_path") or model.path,
         random_weights=model.random_weights,
         architecture=model.architecture,
         workload=workload,
         environment=environment,
         disputed=given.about.disputed,
     )
-
-
-def _machine(draft: Draft, given: Given) -> Machine:
-    """The machine as people describe it, else as the command line and what lies beside the results name it."""
-    machine, facts = given.about.machine, draft.facts
-    told_kind = machine_called(given.machine) or facts.machine
-    kind = (
-        machine.kind or told_kind or catalogue.machine_of(draft.observed.device or "")
-    )
-    nodes = machine.count or facts.nodes
-    if nodes is None and kind in OF_ONE_GPU:
-        nodes = parts(facts.settings)
-    told: dict[str, Any] = {
-        "kind": kind,
-        "count": nodes,
-        "driver": machine.driver or facts.driver,
-    }
-    known = catalogue.machines().get(kind or "")
-    if not machine.gpus and known is not None:
-        cards = 1
-        if kind not in OF_ONE_GPU:
-            cards = parts(facts.settings) or leading_count(given.machine) or 1
-        told["gpus"] = (Gpu(name=known.gpu_names[0], vbios=facts.vbios),) * cards
-    if machine.unified_memory is None and known is not None:
-        told["unified_memory"] = known.unified_memory
-    return machine.model_copy(update=told)
-
-
-def _notes(draft: Draft, files: Iterable[_File]) -> Iterator[str]:
-    """What is to be said of a run, on a label that the published files contradict, and on changed files, too."""
-    yield from draft.notes
-    contradiction = draft.facts.contradiction(draft.model_id)
-    if contradiction is not None:
-        yield contradiction
-    for file in files:
-        yield from file.notes
-
-
-def _explained(
-    metrics: Mapping[str, MetricValue], reasons: Mapping[str, str]
-) -> dict[str, MetricValue]:
-    """With the reason that people know, where a metric has no value."""
-    explained = {
-        name: metric.model_copy(update={"reason": reasons[name]})
-        for name, metric in metrics.items()
-        if metric.value is None and name in reasons
-    }
-    return {**metrics, **explained}
-
-
-def _unavailable(
-    draft: Draft, given: Given, requested: Requested, files: Iterable[_File]
-) -> dict[str, str]:
-    """Why something is not there: as people know, else as the importer saw, else because the source is silent."""
-    reasons = dict.fromkeys(_UNSAID, "the source does not say") | dict(
-        draft.unavailable
-    )
-    for name, text in given.about.unavailable.items():
-        if name not in draft.measured["metrics"]:
-            reasons[name] = text
-    if requested.environment["type"] not in ("docker", "unknown"):
-        reasons["container"] = "not a container"
-    for file in files:
-        reasons.pop(file.evidence.role, None)
-    return reasons
-
-
-def _settled(log: bytes) -> bytes:
-    """A log as it last stood on the screen: progress bars are redrawn after a carriage return, many times a line. One
-    before a line break is a line's end."""
-    if b"\r" not in log:
-        return log
-    return b"\n".join(map(_last_state, log.split(b"\n")))
-
-
-def _last_state(line: bytes) -> bytes:
-    """What was written after the last carriage return that begins a line again."""
-    written = line.rstrip(b"\r")
-    end = line[len(written) :]
-    return written[written.rfind(b"\r") + 1 :] + end

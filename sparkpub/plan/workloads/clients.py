@@ -118,22 +118,26 @@ class LeftBehind:
             **fields,
         )
 
+    def whole(self, said: ReportReading) -> Answer:
+        """All that a report says, with what the engine printed."""
+        complete = any(reading.known(said.metrics, name) for name in said.metrics)
+        return self.answer(
+            said,
+            {**said.metrics, **self.printed.metrics},
+            () if complete else ("the report holds none of the figures",),
+            complete=complete,
+            load=_load(said),
+        )
+
 
 def answer_of(tools: Sequence[str], log: bytes, files: Mapping[str, bytes]) -> Answer:
     """What the report of one of these tools says, with what the server said of itself."""
     left = LeftBehind(log, files)
     said = read(left.report, tools)
-    if said is None:
-        names = " or ".join(tools)
-        return no_answer(f"no report of {names}", reading.observed(left.identity))
-    complete = any(reading.known(said.metrics, name) for name in said.metrics)
-    return left.answer(
-        said,
-        {**said.metrics, **left.printed.metrics},
-        () if complete else ("the report holds none of the figures",),
-        complete=complete,
-        load=_load(said),
-    )
+    if said is not None:
+        return left.whole(said)
+    names = " or ".join(tools)
+    return no_answer(f"no report of {names}", reading.observed(left.identity))
 
 
 def _load(said: ReportReading) -> Load | None:

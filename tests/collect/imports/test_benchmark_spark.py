@@ -31,26 +31,6 @@ def imported(
     return outcome, [item.record for item in stored]
 
 
-@pytest.mark.parametrize(
-    ("field", "said", "metric", "reason"),
-    [
-        ("peak_memory", float("nan"), "peak_memory_gib", "published as nan"),
-        # A text of any length becomes a reason that a record can hold.
-        ("peak_memory", "x" * 70_000, "peak_memory_gib", "published as 'xxx"),
-        ("start_temp_celsius", -1, "gpu_temp_start_celsius", "-1, not read"),
-        ("latency", 1226, "request_latency_mean_ms", "1226, without unit"),
-    ],
-)
-def test_a_figure_that_is_none_is_null_with_what_stood_there(
-    field: str, said: Any, metric: str, reason: str, tmp_path: Path
-) -> None:
-    outcome, (record,) = imported([published.entries()[0] | {field: said}], tmp_path)
-    assert outcome.refused == []
-    figure = record.metrics[metric]
-    assert figure.value is None
-    assert reason in (figure.reason or "")
-
-
 def folder_of_runs(folder: Path) -> Path:
     """Four runs, one of them with damaged metadata, and a log without any."""
     folder.mkdir()

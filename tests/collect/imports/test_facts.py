@@ -5,17 +5,13 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from sparkpub.collect import imports
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.facts import of_the_server
 from sparkpub.collect.imports.given import Given
 from sparkpub.collect.imports.outcome import ImportOutcome
-from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.store import read_folder
 
@@ -54,7 +50,7 @@ def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
     assert outcome.lines(verbose=True)[1].startswith(
         "skipped results/granite-4.1/granite-4.1-8b/bf16/11-rate-sweep.json: "
     )
-    assert outcome.machineless == 0
+    assert [*outcome.on_machines(None)] == []
 
 
 def test_runs_of_one_call_share_its_log_and_have_the_tokenizer_that_it_names(
@@ -154,186 +150,31 @@ def test_telemetry_of_a_test_belongs_to_its_only_run(
     )
 
 
-@pytest.mark.parametrize(
-    ("server", "weights"), [({}, "fp8"), ({"quantization": "nvfp4"}, "nvfp4")]
-)
-def test_a_label_that_the_published_files_contradict_is_told_and_not_believed(
-    server: dict[str, str], weights: str, tmp_path: Path
-) -> None:
-    """Ministral 3 comes in FP8, whatever a folder is called; a server may have been asked for another format."""
-    folder = tmp_path / "results"
-    folder.mkdir()
-    ministral = "mistralai/Ministral-3-8B-Instruct-2512"
-    noted = json.loads((GRANITE / "meta.json").read_text()) | {"model": ministral}
-    noted["server_config"] |= server
-    report = json.loads((GRANITE / "08-sharegpt.json").read_text())
-    (folder / "meta.json").write_text(json.dumps(noted))
-    (folder / "08.json").write_text(json.dumps(report | {"model_id": ministral}))
-    import_results(folder, tmp_path / "data", Given("c"))
-    (stored,) = read_folder(tmp_path / "data/c")
-    assert stored.record.observed.quantization == weights
-    told = any("labelled bf16" in event.text for event in stored.record.events)
-    assert told == (not server)
-
-
 # -- layouts of other people ------------------------------------------------------------------------------------
-
-
-ABOUT: dict[str, Any] = {
-    "title": "Mine",
-    "layout": {
-        "run": {"model_id": "hf.repo", "served_name": "as", "image": "box.image"},
-        "same": {"engine": "SGLang", "machine": "dgx-spark"},
-        "others": ["*.bak.json"],
-    },
-}
-
-
-@pytest.fixture
-def other(tmp_path: Path) -> Path:
-    """A folder with notes in other words, a description of them, and two tools' results."""
-    folder = tmp_path / "in"
-    (folder / "deep").mkdir(parents=True)
-    (folder / "about.yaml").write_text(yaml.safe_dump(ABOUT))
-    notes = {
-        "hf": {"repo": "owner/Granite"},
-        "as": "granite-4-1-8b-bf16",
-        "box": {"image": "lmsysorg/sglang:spark"},
-    }
-    (folder / "meta.json").write_text(json.dumps(notes))
-    shutil.copy(GRANITE / "01-chat.md", folder / "deep/chat.md")
-    (folder / "deep/cut.bak.json").write_text("{")
-    return folder
-
-
-def test_a_description_says_where_the_facts_lie(other: Path, tmp_path: Path) -> None:
-    given = Given("c", about=imports.about(None, other))
-    outcome = import_results(other, tmp_path, given)
-    assert outcome.refused == []
-    stored = [item.record for item in read_folder(tmp_path / "c")]
-    assert {record.cell[:2] for record in stored} == {("granite", "container")}
-    for record in stored:
-        assert record.requested.model_id == "owner/Granite"
-        assert record.requested.environment["image"] == "lmsysorg/sglang:spark"
-        assert (record.observed.engine, record.machine.kind) == ("SGLang", "dgx-spark")
-
-
-def test_notes_about_another_model_are_not_believed(
-    other: Path, tmp_path: Path
-) -> None:
-    text = (other / "deep/chat.md").read_text()
-    (other / "deep/chat.md").write_text(text.replace("granite-4-1-8b-bf16", "another"))
-    given = Given("c", about=imports.about(None, other), environment="native")
-    import_results(other, tmp_path, given)
-    stored = [item.record for item in read_folder(tmp_path / "c")]
-    assert {record.cell[:2] for record in stored} == {("another", "native")}
-    assert {record.observed.engine for record in stored} == {None}
-
-
-def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text("model,rate\nm,12.5\n")
-    mapping = tmp_path / "map.yaml"
-    mapping.write_text(
-        "run: {model: model}\nmetrics: {output_throughput_tok_s: rate}\n"
-    )
-    with pytest.raises(UsageError, match="don't say where they ran; add --environment"):
-        import_results(
-            tmp_path / "runs.csv", tmp_path / "d", Given("c", mapping=mapping)
-        )
-
-
-def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
-    other: Path, tmp_path: Path
-) -> None:
-    """The second build comes later; the first keeps the plain name, also when both are read again."""
-
-    def imported(*folders: Path) -> set[tuple[str, int]]:
-        for folder in folders:
-            about = imports.about(None, other)
-            import_results(folder, tmp_path / "d", Given("c", about=about))
-        stored = read_folder(tmp_path / "d/c")
-        return {(item.record.environment, item.record.iteration) for item in stored}
-
-    second = tmp_path / "second"
-    shutil.copytree(other, second)
-    notes = json.loads((second / "meta.json").read_text())
-    notes["box"]["image"] += "-2"
-    (second / "meta.json").write_text(json.dumps(notes))
-    assert imported(other) == {("container", 1)}
-    both = {("container", 1), ("container-2", 1)}
-    assert imported(second) == both
-    assert imported(second, other) == both
-
-
-BENCHY = FOLDER.parent / "llama-benchy"
-
-
-def test_sparkrun_keeps_each_load_in_a_folder_and_says_the_recipe_beside_it(
-    tmp_path: Path,
-) -> None:
-    """`results.yaml` repeats the loads of `runs`; what it says of the recipe holds for them."""
-    out = tmp_path / "in/out"
-    (out / "runs").mkdir(parents=True)
-    document = yaml.safe_load((BENCHY / "sparkrun-tiny.yaml").read_text())
-    recipe = document["sparkrun_benchmark"]["recipe"]
-    recipe |= {"container": "vllm-node:7", "runtime": "vllm-distributed"}
-    recipe["text"] = yaml.safe_dump(
-        {
-            "defaults": {"max_num_seqs": 16},
-            "env": {"VLLM_USE_V1": "1"},
-            "command": "vllm serve m \\\n --max-num-seqs {max_num_seqs} \\\n"
-            " --kv-cache-dtype fp8 \\\n --quantization fp8 \\\n",
-        }
-    )
-    document["sparkrun_benchmark"]["model"] = {"dtype": "bfloat16"}
-    document["sparkrun_benchmark"]["cluster"]["node_count"] = 2
-    (out / "results.yaml").write_text(yaml.safe_dump(document))
-    shutil.copy(BENCHY / "prefix-caching.json", out / "runs/000_d64_c1.json")
-    outcome = import_results(tmp_path / "in", tmp_path / "d", Given("c"))
-    loads = json.loads((BENCHY / "prefix-caching.json").read_text())["benchmarks"]
-    assert (len(outcome.imported), outcome.refused) == (len(loads), [])
-    assert [left.reason for left in outcome.skipped] == [
-        "the same results as the files of the folder runs"
-    ]
-    for item in read_folder(tmp_path / "d/c"):
-        record = item.record
-        assert record.environment == "container"
-        assert record.requested.environment["image"] == "vllm-node:7"
-        seen = record.observed
-        # Weights of bfloat16 that the server was asked to quantize.
-        assert (seen.engine, seen.quantization, seen.kv_cache_dtype) == (
-            "vLLM",
-            "fp8",
-            "fp8",
-        )
-        assert record.machine.count == 2
-        assert seen.settings["max_num_seqs"] == "16"
-        assert seen.settings["VLLM_USE_V1"] == "1"
-
-
-def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
-    """A DGX Spark has one GPU, so that two tensor-parallel parts take two of them."""
-    report = FOLDER.parent / "vllm-bench/serve-c4.json"
-    for name, arguments_ in (("one", ""), ("two", "--tensor-parallel-size 2")):
-        folder = tmp_path / "in" / name
-        folder.mkdir(parents=True)
-        shutil.copy(report, folder)
-        notes = {"machine": "NVIDIA DGX Spark", "name": name, "image": "vllm:1"}
-        notes["server_args"] = arguments_
-        (folder / "meta.json").write_text(json.dumps(notes))
-    outcome = import_results(tmp_path / "in", tmp_path / "d", Given("c"))
-    assert outcome.refused == []
-    found = {
-        (item.record.environment, item.record.machine.count, item.record.machine.kind)
-        for item in read_folder(tmp_path / "d/c")
-    }
-    assert found == {
-        ("container-one", None, "dgx-spark"),
-        ("container-two", 2, "dgx-spark"),
-    }
 
 
 def test_how_a_client_cut_its_prompts_makes_no_other_build() -> None:
     """Else the runs of two clients of one server would lie in two environments."""
     cut = of_the_server({"max_num_seqs": "256", "tokenizer": "gpt2"})
     assert cut == of_the_server({"max_num_seqs": "256"})
+
+
+def test_a_build_with_another_image_is_another_environment_and_keeps_its_name(
+    tmp_path: Path,
+) -> None:
+    """The second build comes later; the first keeps the plain name, also when both are read again."""
+
+    def imported(*images: str) -> set[tuple[str, int]]:
+        for image in images:
+            folder = tmp_path / image
+            folder.mkdir(exist_ok=True)
+            shutil.copy2(FOLDER.parent / "vllm-bench/serve-c4.json", folder)
+            (folder / "meta.json").write_text(json.dumps({"image": image}))
+            import_results(folder, tmp_path / "d", Given("c"))
+        stored = read_folder(tmp_path / "d/c")
+        return {(item.record.environment, item.record.iteration) for item in stored}
+
+    assert imported("one") == {("container", 1)}
+    both = {("container", 1), ("container-2", 1)}
+    assert imported("two") == both
+    assert imported("two", "one") == both

@@ -2,18 +2,15 @@
 whether the site of them would build. The mappings are those that `--preview` proposes, corrected where they misread.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from sparkpub.collect.imports import import_results
-from sparkpub.collect.imports.given import About, Given
+from sparkpub.collect.imports.given import Given
 from sparkpub.collect.imports.starter import builds
-from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Record
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
@@ -97,73 +94,6 @@ def test_tables_in_pages_of_others_are_no_results(tmp_path: Path) -> None:
     assert len(outcome.unread) >= 4
 
 
-RESULT = """============ Serving Benchmark Result ============
-Successful requests:                     10
-Benchmark duration (s):                  5.78
-Output token throughput (tok/s):         382.89
-==================================================
-"""
-PROSE = "We measured this on a Friday, and these words go on for a while. " * 6
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (f'---\nurl: "https://example.org"\n---\n{RESULT}', "a line `url:`"),
-        (f"> | model | tok/s |\n{RESULT}", "quotes somebody else"),
-        (f"On an RTX 4090:\n{RESULT}", "another GPU: RTX 4090"),
-        (f"{PROSE}\n{RESULT}", "a table in prose"),
-        (RESULT, None),
-        # A build of llama.cpp, a note, and the owner's own GPU under another name.
-        (f"| llama.cpp | b9010 |\n> not tok/s alone\nNVIDIA GB10:\n{RESULT}", None),
-    ],
-)
-def test_a_text_is_a_result_only_where_it_is_its_owners(
-    text: str, reason: str | None, tmp_path: Path
-) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "page.md").write_text(text)
-    given = Given("c", model="m", environment="native", machine="DGX Spark")
-    if reason is None:
-        assert len(import_results(folder, tmp_path, given).records) == 1
-        return
-    with pytest.raises(ImportFormatError, match=reason):
-        import_results(folder, tmp_path, given)
-
-
-def test_what_a_program_printed_is_no_quotation(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    printed = "url: http://localhost:8000/v1\n> x-auth-token: 5 tok/s\nRTX 4080\n"
-    (folder / "client.log").write_text(printed + RESULT)
-    given = Given("c", model="m", environment="native", machine="RTX 4080 Super")
-    assert len(import_results(folder, tmp_path, given).records) == 1
-
-
-def test_rows_that_say_that_nobody_measured_them_are_left_out(tmp_path: Path) -> None:
-    """And a rate of 0 is a failed run, whose figure nobody averages; a file may say it by its name."""
-    lines = "id,model,engine,date,source,tok/s\n"
-    lines += "real-vs-synthetic,m,vLLM,2026-03-01,own run,10\n"
-    lines += "b,m,vLLM,2026-03-01,curve interpolated,20\n"
-    lines += "c,m,vLLM,2026-03-01,own run,0\n"
-    (tmp_path / "in").mkdir()
-    for name in ("runs.csv", "sample-runs.csv"):
-        (tmp_path / "in" / name).write_text(lines)
-    mapping = tmp_path / "map.yaml"
-    mapping.write_text(
-        "run: {model: model, engine: engine, started: date}\nsame: {workload: w}\n"
-        "metrics: {output_throughput_tok_s: tok/s}\n"
-    )
-    outcome = import_results(tmp_path / "in", tmp_path, Given("c", mapping=mapping))
-    assert [left.source for left in outcome.skipped] == [
-        "runs.csv, run 2",
-        "sample-runs.csv",
-    ]
-    found = [(run.environment, run.status) for run in records_in(tmp_path)]
-    assert found == [("vllm", "ok"), ("vllm", "failed")]
-
-
 def test_one_model_without_a_size_does_not_hide_the_pattern_of_file_names() -> None:
     """GLM-4.7-Flash beside gemma-4-31b: 269 logs of five toolboxes became repetitions, up to ten times apart."""
     names = [
@@ -173,29 +103,3 @@ def test_one_model_without_a_size_does_not_hide_the_pattern_of_file_names() -> N
     ]
     assert builds(names) == "{model}__{variant}.log"
     assert builds(["speed__a.log", "speed__b.log"]) is None
-
-
-def test_builds_of_a_tool_are_told_apart_by_backend_and_by_the_names_of_files(
-    tmp_path: Path,
-) -> None:
-    """Five toolboxes became five repetitions of one recipe, 52.5 tok/s."""
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for toolbox, backend in (("radv", "Vulkan"), ("rocm7", "ROCm"), ("rocm6", "ROCm")):
-        test = {
-            "model_filename": "m-7b.gguf",
-            "n_prompt": 0,
-            "n_gen": 128,
-            "avg_ts": 50,
-        }
-        document = [test | {"backends": backend, "test_time": "2026-03-01T10:00:00Z"}]
-        (folder / f"m-7b__{toolbox}.json").write_text(json.dumps(document))
-    given = Given("c", environment="native")
-    outcome = import_results(folder, tmp_path / "one", given)
-    places = {run.environment for run in records_in(tmp_path / "one")}
-    assert places == {"native-vulkan", "native-rocm"}
-    assert outcome.pattern == "{model}__{variant}.json"
-    given = replace(given, about=About(path=outcome.pattern))
-    import_results(folder, tmp_path / "two", given)
-    places = {run.environment for run in records_in(tmp_path / "two")}
-    assert places == {"native-radv", "native-rocm7", "native-rocm6"}
