@@ -42,7 +42,6 @@ from sparkpub.site.content import (
     File,
     Site,
     SiteOptions,
-    data_of,
     escaped,
     fill,
 )
@@ -361,17 +360,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
         site = self._site or Site({}, {})
         source = f"{path.rstrip('/')}.md"
-        if source in site.runs:
-            path += "index.html" if path.endswith("/") else "/index.html"
-            text = runs.in_shell(self._shell, source, site.runs[source])
-            file: File | None = text.encode()
-        else:
-            file = site.files.get(path)
-        if file is None or isinstance(file, SourcePage):
+        uri = source if source in site.runs else path
+        file = site.runs.get(uri) or site.files.get(uri)
+        if file is None or (uri == path and isinstance(file, SourcePage)):
             return False
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        with self._one_by_one, replacing(root / path) as place:
-            place.write(data_of(file))
+        place, data = runs.placed(self._shell, uri, file)
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        with self._one_by_one, replacing(root / place) as written:
+            written.write(data)
         return True
 
     def data(self, config: MkDocsConfig) -> list[Path]:
