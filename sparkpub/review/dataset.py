@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import overload
+from typing import Any
 
 from sparkpub.plan import coverage
 from sparkpub.plan import matrix as matrices
@@ -51,16 +51,7 @@ class Later(Sequence[Stored]):
         """See `CampaignData.examples`; None where they are lost."""
         return self._known[1]()
 
-    def __iter__(self) -> Iterator[Stored]:
-        return iter(self._runs)
-
-    @overload
-    def __getitem__(self, index: int) -> Stored: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Stored]: ...
-
-    def __getitem__(self, index: int | slice) -> Stored | Sequence[Stored]:
+    def __getitem__(self, index: Any) -> Any:
         return self._runs[index]
 
 

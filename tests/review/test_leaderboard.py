@@ -50,48 +50,48 @@ def test_a_model_has_one_row_its_formats_are_columns_and_the_best_comes_first() 
     assert (row.best.speed.weights, row.best.share) == ("FP8", 0.8)  # 80 / 100
 
 
-def test_machines_of_one_recipe_are_combined_and_agree_as_far_as_they_lie_apart() -> (
-    None
-):
-    """Two machines of one recipe; a second campaign of one of them, and another format, are no further one."""
-    one, other = (Machine(kind="dgx-spark", id=letter * 16) for letter in "ab")
-    recipe = {"model_id": "x/A-7B", "load": ONE}
-    board = board_of(
-        *runs_of("a", [30.0], machine=one, observed=BF16, **recipe),
-        *runs_of("a", [31.0], campaign="d", machine=one, observed=BF16, **recipe),
-        *runs_of("a", [29.0], campaign="e", machine=other, observed=BF16, **recipe),
-        *runs_of("a", [60.0], campaign="f", machine=other, observed=FP8, **recipe),
-    )
+A, B, UNNAMED = (
+    Machine(kind="dgx-spark", id=name and name * 16) for name in ("a", "b", None)
+)
+
+
+@pytest.mark.parametrize(
+    ("runs", "agreeing", "value"),
+    [
+        # A second campaign of a machine, and another format, are no further one. One run each: no errors weigh them.
+        (
+            [("", A, BF16, [30.0]), ("", A, BF16, [31.0]), ("", B, BF16, [29.0]), ("", B, FP8, [9.0])],
+            [31.0, 29.0],
+            30.0,
+        ),
+        # The means are 30.1 and 31.0, and the first machine is surer of its own.
+        ([("", A, BF16, [30.0, 30.2] * 3), ("", B, BF16, [29.0, 33.0] * 3)], [31.0, 30.1], 30.15),
+        # Those without a name are one of each owner.
+        (
+            [("o", UNNAMED, BF16, [30.0]), ("o", UNNAMED, BF16, [29.0]), ("p", UNNAMED, BF16, [26.0])],
+            [30.0, 26.0],
+            28.0,
+        ),
+    ],
+)  # fmt: skip
+def test_machines_of_one_recipe_share_one_figure(
+    runs: list[tuple[str, Machine, dict[str, str], list[float]]],
+    agreeing: list[float],
+    value: float,
+) -> None:
+    """Each counts once, with its own error."""
+    found = [
+        replace(speed, owner=owner)
+        for number, (owner, machine, seen, values) in enumerate(runs)
+        for speed in measured(
+            *runs_of("a", values, load=ONE, campaign=f"c{number}", machine=machine, observed=seen)
+        )
+    ]  # fmt: skip
+    (board,) = boards(found, "dgx-spark")
     (row,) = board.rows
     entry = row.entries[16][0]
-    assert [each.value for each in entry.agreeing] == [31.0, 29.0]
-    assert entry.value == 30.0  # one run each: no errors to weigh them by
-    assert (row.best.value, len(row.best.agreeing)) == (60.0, 1)
-
-
-def test_a_machine_that_is_sure_of_its_figure_counts_for_more() -> None:
-    one, other = (Machine(kind="dgx-spark", id=letter * 16) for letter in "ab")
-    recipe = {"model_id": "x/A-7B", "load": ONE, "observed": BF16}
-    board = board_of(
-        *runs_of("a", [30.0, 30.2] * 3, machine=one, **recipe),
-        *runs_of("a", [29.0, 33.0] * 3, campaign="d", machine=other, **recipe),
-    )
-    (row,) = board.rows
-    assert 30.1 < row.best.value < 30.2  # the means are 30.1 and 31.0
-
-
-def test_machines_without_a_name_are_one_of_each_owner() -> None:
-    recipe = {"model_id": "x/A-7B", "load": ONE, "observed": BF16}
-    found = measured(
-        *runs_of("a", [30.0], **recipe),
-        *runs_of("a", [29.0], campaign="d", **recipe),
-        *runs_of("a", [26.0], campaign="e", **recipe),
-    )
-    owned = [replace(each, owner=each.campaign.replace("d", "c")) for each in found]
-    (board,) = boards(owned, "dgx-spark")
-    best = board.rows[0].best
-    assert [each.value for each in best.agreeing] == [30.0, 26.0]
-    assert best.value == 28.0  # one run each
+    assert [each.value for each in entry.agreeing] == pytest.approx(agreeing)
+    assert entry.value == pytest.approx(value, abs=0.05)
 
 
 FAR = {**ONE, "input_tokens": 64, "output_tokens": 64}

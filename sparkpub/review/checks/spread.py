@@ -115,8 +115,6 @@ def restated(view: View) -> list[Restated]:
     for workload, of_one in view.results_table.groupby("workload", observed=True):
         by_run = of_one.set_index(["model", "environment", "run", "metric"])["value"]
         values = by_run.unstack().reindex(columns=list(view.results))
-        if len(values) < RESTATED_RUNS:
-            continue
         changes = values.groupby(level=["model", "environment"], observed=True).diff()
         explained = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
         for pair in np.argwhere(np.triu(explained >= RESTATED, 1)):
@@ -236,12 +234,12 @@ def outlier(view: View) -> Iterator[Finding]:
 @once
 def outlying(view: View) -> Mapping[TableRow, list[int]]:
     """The places of outliers among the runs of rows; a cold first run is told as such."""
-    varied = [row for row in series(view) if len(set(row.levels)) > 1]
+    tested = [row for row in series(view) if row.sd]
     found = {}
-    for row in varied:
+    for row in tested:
         flagged = beyond_three_sigma(row.levels)
         if row.n < MANY_RUNS or 100 * len(flagged) <= MANY_OUTLIERS_PERCENT * row.n:
-            flagged = grubbs(row.levels, OUTLIER_ALPHA / len(varied))
+            flagged = grubbs(row.levels, OUTLIER_ALPHA / len(tested))
         middle = np.delete(row.levels, flagged).mean()
         odd = [
             at

@@ -28,7 +28,7 @@ between sessions (Kalibera and Jones 2013, Rigorous Benchmarking in Reasonable T
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -139,14 +139,20 @@ def described(values: Floats) -> dict[str, NDArray[Any]]:
     }
 
 
+def mean(values: Floats, resolution: Any, worth: Any = None) -> Estimate:
+    """The mean along the last axis of readings in run order, rounded to steps of `resolution`. They count as `worth`,
+    by default their effective n."""
+    n = effective_n(values) if worth is None else worth
+    error = np.sqrt(_sd(values) ** 2 / n + resolution**2 / 12)
+    return Estimate(values.mean(axis=-1), error, n - 1)
+
+
 def mean_of(values: Floats) -> dict[str, NDArray[Any]]:
     """What the means of samples of one size are worth, each a row of values in run order: `error` and `df` by the
     `n_effective` to which the lag-1 `autocorrelation` brings n, and Student's interval: none below `MINIMUM_RUNS`
     values, and none below zero for what is always positive."""
-    worth = effective_n(values)
-    rounding = rounding_variance(resolution_of(values))
-    error = np.sqrt(_sd(values) ** 2 / worth + rounding)
-    low, high = Estimate(values.mean(axis=-1), error, worth - 1).ends()
+    found = mean(values, resolution_of(values))
+    low, high = found.ends()
     if values.shape[-1] < MINIMUM_RUNS:
         low = high = np.full(len(values), np.nan)
     is_positive = values.min(axis=-1) > 0
@@ -154,9 +160,9 @@ def mean_of(values: Floats) -> dict[str, NDArray[Any]]:
         "ci95_low": np.where(is_positive, np.maximum(low, 0.0), low),
         "ci95_high": high,
         "autocorrelation": autocorrelation(values),
-        "n_effective": worth,
-        "error": error,
-        "df": worth - 1,
+        "n_effective": found.df + 1,
+        "error": found.error,
+        "df": found.df,
     }
 
 
@@ -179,11 +185,6 @@ def resolution_of(values: Sequence[float] | Floats) -> Any:
             break
         step = np.where(is_finer, 10.0 ** -(places + 1), step)
     return np.maximum(step, finest)
-
-
-def rounding_variance(resolution: Any) -> Any:
-    """Variance of a reading's rounding to steps of `resolution`, uniform within a step (JCGM 100:2008, F.2.2.1)."""
-    return resolution * resolution / 12
 
 
 def autocorrelation(values: Sequence[float] | Floats) -> Any:
@@ -227,75 +228,58 @@ def two_means(
     Else each side does; `n_effective` is that of the smaller side, and the degrees of freedom are Welch's. One value a
     side has no error.
     """
-    rounding = rounding_variance(resolution)
-    a, b = baseline.mean(axis=-1), candidate.mean(axis=-1)
+    worth: Any = effective_n(candidate - baseline) if paired else None
+    one, other = (mean(side, resolution, worth) for side in (baseline, candidate))
     if paired:
         apart = candidate - baseline
-        n_a = n_b = effective_n(apart)
-        variance = _sd(apart) ** 2 / n_a + 2 * rounding
+        # Each is the difference of two readings.
+        found = mean(apart, math.sqrt(2) * resolution, worth)
+        df_of_ratio = found.df
         # Of a ± b: that of the sum is the larger by four covariances.
-        covariance = (_sd(baseline + candidate) ** 2 - _sd(apart) ** 2) / 4 / n_a
+        fourfold = _sd(baseline + candidate) ** 2 - _sd(apart) ** 2
+        covariance = fourfold / 4 / worth
     else:
-        n_a, n_b = effective_n(baseline), effective_n(candidate)
-        covariance = np.zeros_like(a)
-    va = _sd(baseline) ** 2 / n_a + rounding
-    vb = _sd(candidate) ** 2 / n_b + rounding
-    if not paired:
-        variance = va + vb
-
-    def df(weight: Any) -> Any:
-        """Degrees of freedom of candidate - weight × baseline."""
-        if paired:
-            return n_a - 1
-        return satterthwaite((weight**2 * va, vb), (n_a - 1, n_b - 1))
-
+        found, covariance = difference_of(one, other), np.zeros_like(one.value)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weighted = replace(one, error=one.error * other.value / one.value)
+        df_of_ratio = difference_of(weighted, other).df
     beside = {
-        "n_effective": np.minimum(n_a, n_b),
-        "mean_baseline": a,
-        "mean_candidate": b,
+        "n_effective": 1 + np.minimum(one.df, other.df),
+        "mean_baseline": one.value,
+        "mean_candidate": other.value,
     }
-    with np.errstate(divide="ignore", invalid="ignore"):
-        of_ratio = df(b / a)
-        for name, level in (("ci95_ratio", 1 - ALPHA), ("ci90_ratio", 1 - 2 * ALPHA)):
-            t = scipy.special.stdtrit(of_ratio, (1 + level) / 2)
-            low, high = _fieller((a, b), (va, vb), covariance, t)
-            beside |= {f"{name}_low": low, f"{name}_high": high}
-    error = np.sqrt(variance)
-    return Estimate(b - a, error, df(1.0) + 0 * error), beside
+    for name, level in (("ci95_ratio", 1 - ALPHA), ("ci90_ratio", 1 - 2 * ALPHA)):
+        t = scipy.special.stdtrit(df_of_ratio, (1 + level) / 2)
+        low, high = _fieller(one, other, covariance, t)
+        beside |= {f"{name}_low": low, f"{name}_high": high}
+    unknown = 0 * found.error
+    return Estimate(other.value - one.value, found.error, found.df + unknown), beside
 
 
 def _fieller(
-    means: tuple[Floats, Floats],
-    variances: tuple[Floats, Floats],
-    covariance: Floats,
-    t: Any,
+    baseline: Estimate, candidate: Estimate, covariance: Any, t: Any
 ) -> tuple[Floats, Floats]:
     """The ratios θ at which candidate - θ × baseline lies `t` of its own errors from zero."""
-    (a, b), (va, vb) = means, variances
-    ratio = b / a
-    g = t**2 * va / a**2
-    spread = vb - 2 * ratio * covariance + ratio**2 * va
-    spread = spread - g * (vb - covariance**2 / va)
-    half = t / np.abs(a) * np.sqrt(np.maximum(0.0, spread))
-    centre = ratio - g * covariance / va
-    clear = np.where(g < 1, 1 - g, np.nan)
-    return (centre - half) / clear, (centre + half) / clear
+    a, va, vb = baseline.value, baseline.error**2, candidate.error**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = candidate.value / a
+        g = t**2 * va / a**2
+        spread = vb - 2 * ratio * covariance + ratio**2 * va
+        spread = spread - g * (vb - covariance**2 / va)
+        half = t / np.abs(a) * np.sqrt(np.maximum(0.0, spread))
+        centre = ratio - g * covariance / va
+        clear = np.where(g < 1, 1 - g, np.nan)
+        return (centre - half) / clear, (centre + half) / clear
 
 
 def difference_of(baseline: Estimate, candidate: Estimate) -> Estimate:
-    """Candidate minus baseline, of which nothing is known but their errors: Welch's degrees of freedom."""
+    """Candidate minus baseline, of which nothing is known but their errors, with Welch's (1947) degrees of freedom, by
+    Satterthwaite (1946, doi 10.2307/3002019); NaN where neither has an error."""
     variances = baseline.error**2, candidate.error**2
-    df = float(satterthwaite(variances, (baseline.df, candidate.df)))
-    return Estimate(candidate.value - baseline.value, math.sqrt(sum(variances)), df)
-
-
-def satterthwaite(variances: tuple[Any, Any], dfs: tuple[Any, Any]) -> Any:
-    """Degrees of freedom of a sum of two independent variances (Satterthwaite 1946, doi 10.2307/3002019), of two means
-    also Welch's (1947); NaN where both are zero."""
-    (va, vb), (df_a, df_b) = variances, dfs
     with np.errstate(divide="ignore", invalid="ignore"):
-        doubt = np.divide(va**2, df_a) + np.divide(vb**2, df_b)
-        return np.divide((va + vb) ** 2, doubt)
+        doubts = map(np.divide, np.square(variances), (baseline.df, candidate.df))
+        df = np.divide(sum(variances) ** 2, sum(doubts))
+    return Estimate(candidate.value - baseline.value, np.sqrt(sum(variances)), df)
 
 
 # -- several estimates ---------------------------------------------------------------------------------------------
