@@ -18,8 +18,6 @@ from functools import cache, lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
@@ -55,14 +53,10 @@ class Offer(NamedTuple):
         return Offer(metric.label + self.title, rows, make, metric)
 
 
-def _cells(campaign: StudiedCampaign, metric: Metric) -> pd.DataFrame:
-    return campaign.cells(metric)
-
-
 OF_METRIC = {
-    "": Offer(": every run", _cells, metrics.every_run),
-    "-box": Offer(": how runs spread", _cells, metrics.box),
-    "-bars": Offer(": means", _cells, metrics.bars),
+    "": Offer(": every run", StudiedCampaign.statistics, metrics.every_run),
+    "-box": Offer(": how runs spread", StudiedCampaign.statistics, metrics.box),
+    "-bars": Offer(": means", StudiedCampaign.statistics, metrics.bars),
     "-order": Offer(" in run order", metrics.trends, metrics.in_order),
     "-relative": Offer(
         ": every run against {}", metrics.compared_in_percent, metrics.relative
