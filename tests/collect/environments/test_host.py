@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from sparkpub.collect.environments import host
 from sparkpub.collect.environments.host import Host
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
+from sparkpub.collect.packages import installed
 from sparkpub.plan.environments import HostOptions
 from tests.collect.environments.launching import a_launch, ended, until
 
@@ -126,3 +128,9 @@ def test_what_has_ended_is_not_stopped_again(
     assert running.code == 0
     running.close()
     assert sent == []
+
+
+def test_the_packages_of_an_environment_are_asked_of_its_python() -> None:
+    known = installed(Host(HostOptions()))
+    assert isinstance(known, dict)
+    assert known["pydantic"] == metadata.version("pydantic")
