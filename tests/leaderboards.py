@@ -56,6 +56,15 @@ def runs_of(
     return records
 
 
+def published(record: Record, **fields: Any) -> Record:
+    """The record as somebody published its figures: no file is behind them, and checks ask for none."""
+    metrics = {
+        name: value.model_copy(update={"source": "published"})
+        for name, value in record.metrics.items()
+    }
+    return record.model_copy(update={"metrics": metrics, **fields})
+
+
 def dataset_of(*records: Record, **info: Any) -> Dataset:
     """The campaigns that these records belong to; `info` are fields of each campaign.json."""
     campaigns: dict[str, CampaignData] = {}

@@ -10,7 +10,7 @@ What is private is replaced once: when log and outputs are sealed, by the collec
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
         private = dict(outside.json_document(outside.content(place / PRIVATE)))
     redactor = redactor.also({}, private.get("replaced", {}))
     outputs = private.get("outputs", {})
-    evidence, lacking = seal(place, folder, draft.stem, outputs, redactor)
+    evidence, lacking, _ = seal(place, folder, draft.stem, outputs, redactor)
     found = {
         "status_reason": reason,
         "evidence": evidence,
@@ -132,12 +132,13 @@ def seal(
     stem: str,
     outputs: Mapping[str, str],
     redactor: Redactor,
-) -> tuple[tuple[Evidence, ...], dict[str, str]]:
+) -> tuple[tuple[Evidence, ...], dict[str, str], dict[str, bytes]]:
     """Write the log, telemetry and outputs of a run from its own folder beside its record, as `<stem>.<role>…`, without
-    what is private; returns them, and why others are not there, by role. Log and outputs stay where they are, so that a
-    second try finds them."""
+    what is private; returns them, why others are not there, by role, and what the workload's parser reads: the log, and
+    outputs that are whole. Log and outputs stay where they are, so that a second try finds them."""
     evidence: list[Evidence] = []
     lacking: dict[str, str] = {}
+    read: dict[str, bytes] = {}
 
     def add(role: Any, path: Path, cut: int = 0) -> None:
         size, digest = path.stat().st_size, file_sha256(path)
@@ -153,7 +154,8 @@ def seal(
         path = folder / f"{stem}.log"
         # What the command prints begins a line of its own.
         ends = [said.removesuffix(b"\n") for said, _ in logs[:-1] if said]
-        write_atomic(path, b"\n".join([*ends, logs[-1][0]]))
+        read["log"] = b"\n".join([*ends, logs[-1][0]])
+        write_atomic(path, read["log"])
         add("log", path, sum(cut for _, cut in logs))
     else:
         lacking["log"] = _ENDED
@@ -176,16 +178,9 @@ def seal(
         if cut:
             why = f"{cut} bytes in its middle were cut: files are capped"
             lacking[f"{role}_content"] = why
-    return tuple(evidence), lacking
-
-
-def answered(folder: Path, evidence: Iterable[Evidence]) -> dict[str, bytes]:
-    """What the workload's parser reads, by role: the log, and outputs that are whole."""
-    return {
-        item.role: (folder / item.path).read_bytes()
-        for item in evidence
-        if item.role == "log" or (item.role != "telemetry" and not item.truncated)
-    }
+        else:
+            read[role] = content
+    return tuple(evidence), lacking, read
 
 
 def _output(

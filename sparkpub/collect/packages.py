@@ -29,7 +29,7 @@ def installed(environment: Environment[Any]) -> "dict[str, str] | str":
         ) as folder:
             asked = Command((PYTHON, "-c", code))
             launch = Launch(asked, Path(folder), said.write, "packages")
-            with closing(environment.launch(launch)) as running:
+            with closing(environment.start(launch)) as running:
                 running.wait(PATIENCE)
         lines = said.getvalue().decode(errors="replace").strip().splitlines()
         found: Mapping[str, str] = json.loads(lines[-1])

@@ -147,7 +147,9 @@ def look(
     except ValueError as error:
         raise UsageError(str(error), remedy="give host and port") from None
     try:
-        server = pages.look(url, model, "--model", random_weights=random)
+        server = pages.look(
+            url, model, "--model", random_weights=random, is_chosen=True
+        )
     except pages.NoAnswerError as error:
         remedy = "look at the server's log; --random-weights declares weights that are random on purpose"
         raise CollectError(str(error), where=url, remedy=remedy) from None

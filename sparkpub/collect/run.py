@@ -97,6 +97,8 @@ class Run:
         self.stopped: tuple[Status, str] | None = None
         """Why the collector ended the run, or could not start it: status and reason."""
         self.telemetry = Telemetry({})
+        self.files: dict[str, bytes] = {}
+        """What the workload's parser reads, by role."""
         self.load: Load | None = None
         """The load that the run's own report says."""
 
@@ -267,7 +269,7 @@ class Run:
             (self.place / TELEMETRY).unlink(missing_ok=True)
         folder, outputs = self.station.folder, self.job.command.outputs
         stem = self.fields["run_id"].removeprefix(f"{self.station.matrix.campaign}-")
-        evidence, lacking = journal.seal(
+        evidence, lacking, self.files = journal.seal(
             self.place, folder, stem, outputs, self.redactor
         )
         self.fields |= {"evidence": evidence, "unavailable": lacking}
@@ -275,8 +277,7 @@ class Run:
     def finish(self) -> Stored:
         """Read what the command answered, and write the record."""
         job, server, process = self.job, self.server, self.process
-        files = journal.answered(self.station.folder, self.fields["evidence"])
-        answer = job.workload.parse(files.pop("log", b""), files, job.asked)
+        answer = job.workload.parse(self.files.pop("log", b""), self.files, job.asked)
         self.load = answer.load
         status, reason = self._status(answer)
         if reason is not None:

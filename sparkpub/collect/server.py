@@ -158,10 +158,8 @@ class LiveServer:
         except pages.StopError:
             return
         self.answer = " ".join(found["text"].split())
-        none = pages.no_answer(found["text"])
-        model = self._job.matrix.models[self._job.run.model]
-        if none is not None and not model.has_random_weights:
-            self.problem = f"the model's answer makes no sense: {none}"
+        if not self._job.matrix.models[self._job.run.model].has_random_weights:
+            self.problem = pages.senseless(names[0], found["text"])
 
     def served(self, record: Record) -> None:
         """A run has its record: the first one has the server's start."""

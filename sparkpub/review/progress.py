@@ -9,7 +9,7 @@ change by chance: `beyond_noise` corrects for their number.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import nan, sqrt
+from math import nan
 
 from sparkpub.record.store import canonical_json
 from sparkpub.record.text import between, percent
@@ -131,7 +131,5 @@ def day(speed: Speed) -> str:
 def mean_of(speed: Speed) -> Estimate:
     """The mean of a cell over its runs; without an error where they are too few to tell their noise."""
     row = speed.figures[GENERATION]
-    n = row.n_effective
-    if n < MINIMUM_RUNS:
-        return Estimate(row.mean, nan, nan)
-    return Estimate(row.mean, row.sd / sqrt(n), n - 1)
+    is_known = row.n_effective >= MINIMUM_RUNS
+    return Estimate(row.mean, row.error if is_known else nan, row.df)

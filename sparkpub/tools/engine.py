@@ -135,5 +135,4 @@ def merged(said: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def _engines() -> tuple[Engine, ...]:
     """Those that come with the package."""
-    listed = documents.shipped("tools/engines")
-    return tuple(Engine.model_validate(item) for item in listed if "engine" in item)
+    return tuple(map(Engine.model_validate, documents.shipped("tools/engines")))

@@ -142,7 +142,7 @@ def test_the_middle_of_a_large_output_is_cut_and_said(
     monkeypatch.setattr(journal, "_MARGIN", 1000)
     place, path = begun(folder), folder / "stem.report.json"
     (place / WORK / "report.json").write_bytes(b"aaaa\n" * 4001 + b"bbbb\n" * 4000)
-    evidence, lacking = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
+    evidence, lacking, read = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
     # The first half ends with a line. The second begins with the end of one: 10,000 bytes less 1,000 and what is torn.
     kept = 10_000 + (10_000 - 1000 - 5)
     assert path.read_bytes() == (
@@ -151,7 +151,7 @@ def test_the_middle_of_a_large_output_is_cut_and_said(
         + b"bbbb\n" * ((10_000 - 1000 - 5) // 5)
     )
     assert evidence[0].truncated
-    assert journal.answered(folder, evidence) == {}  # half a document is not parsed
+    assert read == {}  # half a document is not parsed
     assert (
         lacking["report_content"]
         == f"{40_005 - kept} bytes in its middle were cut: files are capped"
@@ -165,7 +165,7 @@ def test_a_folder_that_a_command_linked_is_not_entered(
     place = begun(folder)
     (place / WORK / "in").symlink_to(tmp_path)
     outputs = {"report": "in/secret.json"}
-    evidence, _ = journal.seal(place, folder, "stem", outputs, Redactor())
+    evidence, _, _ = journal.seal(place, folder, "stem", outputs, Redactor())
     assert evidence == ()
 
 

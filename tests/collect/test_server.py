@@ -123,7 +123,7 @@ def test_nothing_is_timed_of_a_model_that_makes_no_sense_unless_its_weights_are_
     kept = "the model answered before the test: Paris, on the river Seine."
     assert (kept in said(record)) == (behaviour == "sense")
     if status == "failed":
-        assert "the model's answer makes no sense" in str(record.status_reason)
+        assert "gave no answer" in str(record.status_reason)
         assert record.value("rate") is None
 
 
@@ -268,7 +268,7 @@ def waiting(tmp_path: Path, port: int) -> Iterator[Any]:
     )
     with a_collector(tmp_path, matrix) as collector:
         log = tmp_path / "small" / ".run" / "log"
-        until(lambda: log.exists() and b"rate" in log.read_bytes())
+        until(lambda: log.exists() and b"\n" in log.read_bytes().partition(b"rate ")[2])
         pid = int(log.read_text().partition("rate ")[2].split()[0])
         yield SimpleNamespace(collector=collector, pid=pid, matrix=matrix)
 

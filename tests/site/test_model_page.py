@@ -13,8 +13,6 @@ from sparkpub.record.text import SPACE
 from sparkpub.review.checks import Finding
 from sparkpub.site.figures import speeds
 from sparkpub.site.figures.draw import draw
-from sparkpub.site.figures.figure import Figure
-from sparkpub.site.figures.shapes import Row
 from sparkpub.site.pages import memory, model_page, templating
 from sparkpub.site.study import StudiedCampaign
 from tests.leaderboards import LOAD, a_finding, runs_of
@@ -155,27 +153,6 @@ def test_memory_of_which_nothing_was_used_has_no_ledger() -> None:
         assert (found and found[0].replace(SPACE, " ")) == says
 
 
-def test_accuracy_stands_beside_speed() -> None:
-    task: dict[str, Any] = {
-        "metric": "output_throughput_tok_s",
-        "load": {"type": "lm-eval"},
-        "campaign": "d",
-    }
-    (record,) = runs_of("a", [1.0], **task)
-    right = record.metrics["output_throughput_tok_s"].model_copy(
-        update={"value": 61.5, "unit": "%", "label": "Accuracy", "direction": "higher"}
-    )
-    scored = record.model_copy(update={"metrics": {"accuracy_percent": right}})
-    html = page(*runs_of("a", [30.0], observed=BF16), scored)
-    assert "Accuracy" in html
-    assert "61.50 %" in text(html).replace("\u00a0", " ")
-
-
-def points(figure: Figure) -> list[Row]:
-    """The points of a figure of users; what something else beats is hollow: it does not count."""
-    return [row for row in figure.chart.rows if row["kind"] == "run"]
-
-
 def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
     """The point of 16 users is beaten by that of 8: less in all, and less for each."""
     records = []
@@ -188,8 +165,9 @@ def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
         model.name, model.speeds, model_page.setup_names(publication, model)
     )
     assert figure is not None
-    assert [row.get("counts", True) for row in points(figure)] == [True, True, False]
-    assert [row["x"] for row in points(figure)] == [50.0, 30.0, 12.5]
+    # What something else beats is hollow: it does not count.
+    points = [(row["x"], row.get("counts", True)) for row in figure.chart.rows]
+    assert points == [(50.0, True), (30.0, True), (12.5, False)]
     assert figure.says.startswith(
         "Most measured: 240 tok/s in all, with 8 users at 30.0 tok/s each"
     )

@@ -23,7 +23,7 @@ from sparkpub.site.pages import tree
 from sparkpub.site.publication import Publication
 from tests.collect.test_gather import committed, line
 from tests.collect.test_gather import gathered as gather
-from tests.leaderboards import LOAD, TPUT, runs_of
+from tests.leaderboards import LOAD, published, runs_of
 from tests.site.conftest import run_of, write_data, write_run
 
 COMMIT = "a" * 40
@@ -112,8 +112,7 @@ def test_owners_of_one_recipe_share_a_cell_of_the_leaderboard(
         folder = tmp_path / name / "data" / "comprehensive" / "c"
         machine = Machine(kind="dgx-spark", id=name)
         for record in runs_of("a", values, load=ONE, machine=machine):
-            speed = record.metrics[TPUT].model_copy(update={"source": "published"})
-            write_run(folder, record.model_copy(update={"metrics": {TPUT: speed}}))
+            write_run(folder, published(record))
         about = Campaign(campaign="c", title="A")
         (folder / "campaign.json").write_text(about.model_dump_json())
         lines.append(line(name, tmp_path / name, committed(tmp_path / name)))

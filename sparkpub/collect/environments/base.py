@@ -35,9 +35,11 @@ class Running(ABC):
     argv: tuple[str, ...]
     address: str
     isolation: Isolation
+    launched: float
+    """When `start` was called, by the monotonic clock, and by the other."""
+    launched_epoch: float
 
     def __init__(self) -> None:
-        self.launched, self.launched_epoch = time.monotonic(), time.time()
         self.seconds, self.ended = 0.0, datetime.now(UTC)
         """From the launch to the end, or to the last look; and when that was by the clock, which goes on while the
         machine sleeps."""

@@ -1,6 +1,6 @@
 """What the pages of a running server say: which engine and model answered, and whether anybody else used it meanwhile.
 
-The drivers ask for the pages (`payload/pages.py`); `tools/engines/pages.yaml` says which of them holds what.
+The drivers ask for the pages (`payload/pages.py`); `server_pages.yaml` says which of them holds what.
 """
 
 import re
@@ -49,7 +49,7 @@ class PagePlaces(Declared):
 
 @cache
 def _pages() -> PagePlaces:
-    (document,) = documents.shipped("tools/engines", "pages.yaml")
+    (document,) = documents.shipped("plan/workloads", "server_pages.yaml")
     return PagePlaces.model_validate(document)
 
 

@@ -499,13 +499,13 @@ def same_numbers(view: View) -> Iterator[Finding]:
     flows = {}
     for row in rates:
         flow = traffic(view.counted[row.cell][0].record)
-        if flow and row.n > 1:
+        if flow and row.error:
             flows[row] = flow
     alike = []
     pairs = (permutations(same, 2) for same in grouped(flows, _but_model).values())
     for small, large in chain(*pairs):
         ratio = flows[large].step.expected / flows[small].step.expected
-        error = math.hypot(*(row.sd / math.sqrt(row.n) for row in (small, large)))
+        error = math.hypot(small.error, large.error)
         apart = abs(small.mean - large.mean) + 2 * error
         if ratio <= SAME_NUMBERS_BYTES_RATIO or apart > SAME_NUMBERS_SHARE * small.mean:
             continue

@@ -18,8 +18,6 @@ from functools import cache, lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
@@ -55,14 +53,10 @@ class Offer(NamedTuple):
         return Offer(metric.label + self.title, rows, make, metric)
 
 
-def _cells(campaign: StudiedCampaign, metric: Metric) -> pd.DataFrame:
-    return campaign.cells(metric)
-
-
 OF_METRIC = {
-    "": Offer(": every run", _cells, metrics.every_run),
-    "-box": Offer(": how runs spread", _cells, metrics.box),
-    "-bars": Offer(": means", _cells, metrics.bars),
+    "": Offer(": every run", StudiedCampaign.statistics, metrics.every_run),
+    "-box": Offer(": how runs spread", StudiedCampaign.statistics, metrics.box),
+    "-bars": Offer(": means", StudiedCampaign.statistics, metrics.bars),
     "-order": Offer(" in run order", metrics.trends, metrics.in_order),
     "-relative": Offer(
         ": every run against {}", metrics.compared_in_percent, metrics.relative
@@ -127,22 +121,13 @@ class Library:
             if len(offer.rows(whole))
         }
 
-    def place(self, name: str, campaign: str, **part: str) -> str:
-        """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
-
-        Raises SiteError naming what there is where the figure, the campaign or the part does not exist.
-        """
-        return self.add(self.figure(name, campaign, **part))
-
-    def place_known(
-        self, campaign: CampaignData, names: Iterable[str], **part: str
-    ) -> list[str]:
-        """Placeholders of those of these figures that the campaign has, or the part of it."""
+    def place_known(self, campaign: CampaignData, names: Iterable[str]) -> list[str]:
+        """Placeholders of those of these figures that the campaign has."""
         found, offers = [], self._offers(campaign.name)
         for name in names:
             with suppress(SiteError):  # no rows for it
                 if name in offers:
-                    found.append(self.place(name, campaign.name, **part))
+                    found.append(self.add(self.figure(name, campaign.name)))
         return found
 
     def add(self, figure: Figure) -> str:
@@ -165,7 +150,8 @@ class Library:
         return placeholder(_key(name, campaign, part))
 
     def figure(self, name: str, campaign: str, **part: str) -> Figure:
-        """A figure by name, with its title and the findings that touch it."""
+        """A figure by name, with its title and the findings that touch it. `part` may name a `model`, an `environment`
+        or a `workload`. Raises SiteError naming what there is where figure, campaign or part do not exist."""
         key = _key(name, campaign, part)
         if key in self.wanted:
             return self.wanted[key]

@@ -1,9 +1,9 @@
 """Seven shapes of charts. Each takes the rows that it draws and nothing else, and gives a Vega-Lite specification.
 
 A row has words for readers in it. `name` stands beside it, `panel` above those that belong together, `group` decides
-colour and shape; `kind` tells the rows of one layer from those of another (`mean` beside runs, `room` for what an axis
-has to show at least). `href` leads to a run, `tip` is what pointing at the mark tells, `counts` is False for a run that
-is left out: it is drawn hollow.
+colour and shape; `kind` tells the rows of one layer from those of another (`mean` beside runs, `mean run` for both at
+once, `room` for what an axis has to show at least). `href` leads to a run, `tip` is what pointing at the mark tells,
+`counts` is False for a run that is left out: it is drawn hollow.
 
     dots      every `value` in a row per name; a mean with `low`, `high`, and the margin     every run, relative, box
     forest    a difference `value` with its interval and `verdict`, and the margin           comparison, per machine
@@ -243,7 +243,7 @@ def _ends(rows: Rows, height: int, narrow: bool) -> dict[str, Spec]:
     for panel in _panels_of(rows) or [""]:
         mine = [row for row in rows if row.get("panel", "") == panel]
         means = sorted(
-            (row for row in mine if row["kind"] == "mean"), key=itemgetter("x")
+            (row for row in mine if "mean" in row["kind"]), key=itemgetter("x")
         )
         last = {row["group"]: row for row in means}
         highest, below = max(row["value"] for row in mine) or 1, 0.0
@@ -268,7 +268,7 @@ def _named(base: "alt.Chart", ends: Mapping[str, Spec]) -> list["alt.Chart"]:
     """The name of each line, and where it had to move a stroke from the line's last point to it."""
     key = "(datum.panel || '') + '/' + datum.group"
     last = base.transform_calculate(end=f"{json.dumps(ends)}[{key}]")
-    last = last.transform_filter("datum.kind === 'mean' && datum.x === datum.end.x")
+    last = _of("mean", last).transform_filter("datum.x === datum.end.x")
     down = {"expr": "datum.end.down"}
     stroke = last.mark_rule(xOffset=4, x2Offset=10, y2Offset=down)
     # The first of several lines of text stands where one would.
@@ -426,8 +426,8 @@ def layer() -> "alt.Chart":
 
 
 def _of(kind: str, base: "alt.Chart") -> "alt.Chart":
-    """The rows of a kind."""
-    return base.transform_filter(f"datum.kind === {kind!r}")
+    """The rows of a kind, or of several, of which it is one."""
+    return base.transform_filter(f"indexof(datum.kind || '', {kind!r}) >= 0")
 
 
 def _once() -> "alt.Chart":

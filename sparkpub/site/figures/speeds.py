@@ -35,6 +35,8 @@ from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.study import KEYS
 
 ONE = next(use for use in USES if use.key == "one")
+BOTH = "mean run"
+"""Kind of a mean that is a point as well."""
 NEAR = 0.06
 """Of both axes: a number beside a point nearer than this to another's would stand over it."""
 MOST_LOADS = 12
@@ -104,9 +106,9 @@ def users_of_model(
     lines = list(dict.fromkeys(rows["line"]))
     drawn = lines[:MOST_LINES]
     called = told_apart([line.split(", ") for line in drawn])
-    shown = rows[rows["line"].isin(drawn)].assign(kind="run")
-    shown["group"] = shown["line"].map(dict(zip(drawn, called, strict=True)))
-    means = shown.assign(kind="mean", label=_labels(points, beaten, rows["order"]))
+    rows = rows.assign(kind=BOTH, label=_labels(points, beaten, rows["order"]))
+    shown = rows[rows["line"].isin(drawn)]
+    groups = shown["line"].map(dict(zip(drawn, called, strict=True)))
     first, most = mine[0], rows.iloc[int(rows["value"].argmax())]
     about = f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users beside each point."
     return Figure(
@@ -118,7 +120,7 @@ def users_of_model(
         ),
         chart=chart(
             shapes.lines,
-            pd.concat([means.drop(columns="counts"), shown]),
+            shown.assign(group=groups),
             across="Speed for each user (tok/s)",
             up="All users (tok/s)",
             groups=called if len(called) > 1 else (),
@@ -200,7 +202,6 @@ def context_of_model(
         shown.assign(panel=panel, value=shown[name]).dropna(subset="value")
         for panel, name in ((DECODE, "decode"), (FIRST, "first"))
     ]
-    means = pd.concat(panels).assign(kind="mean")
     # In the order of the set-ups, as on the other charts of the page: a recipe keeps its colour.
     several = [name for name in names.values() if name in set(best["line"])]
     return Figure(
@@ -209,7 +210,7 @@ def context_of_model(
         says=said.context(points[points["line"] == best["line"].iloc[0]]),
         chart=chart(
             shapes.lines,
-            pd.concat([means, means.assign(kind="run")]),
+            pd.concat(panels).assign(kind=BOTH),
             across="Tokens before the answer",
             up="",
             groups=several if len(several) > 1 else [],

@@ -37,7 +37,7 @@ def options(image: str, **others: object) -> DockerOptions:
 
 def said(tmp_path: Path, chosen: DockerOptions, *argv: str) -> tuple[int, str]:
     launch, log = a_launch(tmp_path, *argv)
-    running = Docker(chosen).launch(launch)
+    running = Docker(chosen).start(launch)
     return ended(running).code, log.text
 
 
@@ -46,7 +46,7 @@ def test_a_command_runs_in_a_container_and_leaves_none(
 ) -> None:
     script = "pwd; echo $A; echo err >&2; echo made > {workdir}/out; exit 3"
     launch, log = a_launch(tmp_path, "sh", "-c", script, run="r-plain")
-    running = Docker(options(image, env={"A": "b"})).launch(launch)
+    running = Docker(options(image, env={"A": "b"})).start(launch)
     assert running.wait(60)
     assert running.code == 3
     assert sorted(log.text.splitlines()) == ["/sparkpub", "b", "err"]
@@ -87,7 +87,7 @@ def test_a_container_of_another_user_works_in_the_folder_of_its_run(
     (work / "given").write_text("5\n")
     launch, log = a_launch(work, "sh", "-c", WORKING)
     chosen = {} if user is None else {"user": user}
-    running = Docker(options(worker, **chosen)).launch(launch)
+    running = Docker(options(worker, **chosen)).start(launch)
     assert (ended(running).code, log.text) == (0, "4321\n")
     assert (work / "made").read_text() == "5\n"
     assert running.isolation.work_folder == SHARED
@@ -100,7 +100,7 @@ def test_running_out_of_memory_is_told_from_an_end_by_the_collector(
 ) -> None:
     script = "trap '' TERM; while :; do sleep 1; done" if killed else "tail /dev/zero"
     launch, _ = a_launch(tmp_path, "sh", "-c", script)
-    running = Docker(options(image, memory="24m", memory_swap="24m")).launch(launch)
+    running = Docker(options(image, memory="24m", memory_swap="24m")).start(launch)
     running.stop(grace=0) if killed else running.wait(60)
     running.close()
     assert running.code == 137
@@ -127,7 +127,7 @@ def test_a_container_that_cannot_start_is_one_clear_error_and_leaves_nothing(
 ) -> None:
     launch, _ = a_launch(tmp_path, *argv, run="r-bad")
     with pytest.raises(CollectError, match="cannot be started"):
-        Docker(options(image, **others)).launch(launch)
+        Docker(options(image, **others)).start(launch)
     assert (
         client.containers.list(all=True, filters={"label": f"{RUN_LABEL}=r-bad"}) == []
     )
@@ -159,7 +159,7 @@ def test_a_container_removed_from_outside_ends_the_run(
     tmp_path: Path, client: Any, image: str
 ) -> None:
     launch, _ = a_launch(tmp_path, "sleep", "600", run="r-gone")
-    running = Docker(options(image)).launch(launch)
+    running = Docker(options(image)).start(launch)
     (container,) = client.containers.list(filters={"label": f"{RUN_LABEL}=r-gone"})
     container.remove(force=True)
     end = time.monotonic() + 30

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from sparkpub.collect.environments import host
 from sparkpub.collect.environments.host import Host
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
+from sparkpub.collect.packages import installed
 from sparkpub.plan.environments import HostOptions
 from tests.collect.environments.launching import a_launch, ended, until
 
@@ -46,7 +48,7 @@ def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(
         "-c",
         code + "; open('{workdir}/out','w').write('x'); sys.exit(3)",
     )
-    running = Host(HostOptions(env={"A": "b {workdir}"})).launch(launch)
+    running = Host(HostOptions(env={"A": "b {workdir}"})).start(launch)
     assert ended(running).code == 3
     assert sorted(log.text.splitlines()) == sorted(
         [f"{tmp_path} b {tmp_path} r1", "err"]
@@ -57,7 +59,7 @@ def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(
 
 def test_stopping_ends_processes_that_left_their_session(tmp_path: Path) -> None:
     launch, log = a_launch(tmp_path, "{python}", "-c", ESCAPE + "time.sleep(600)")
-    running = Host(HostOptions()).launch(launch)
+    running = Host(HostOptions()).start(launch)
     until(lambda: log.text.endswith("\n"))
     escaped = int(log.text)
     running.close()
@@ -66,7 +68,7 @@ def test_stopping_ends_processes_that_left_their_session(tmp_path: Path) -> None
 
 def test_what_outlives_its_command_is_ended_with_it(tmp_path: Path) -> None:
     launch, log = a_launch(tmp_path, "{python}", "-c", ESCAPE + "time.sleep(0.3)")
-    running = Host(HostOptions()).launch(launch)
+    running = Host(HostOptions()).start(launch)
     assert ended(running).code == 0
     assert gone(int(log.text))
 
@@ -74,7 +76,7 @@ def test_what_outlives_its_command_is_ended_with_it(tmp_path: Path) -> None:
 def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     code = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up',flush=True); time.sleep(600)"
     launch, log = a_launch(tmp_path, "{python}", "-c", code)
-    running = Host(HostOptions()).launch(launch)
+    running = Host(HostOptions()).start(launch)
     until(lambda: "up" in log.text)
     running.stop(grace=0.2)
     assert running.code == -signal.SIGKILL
@@ -116,7 +118,7 @@ def test_what_has_ended_is_not_stopped_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process id may belong to somebody else by then."""
-    running = Host(HostOptions()).launch(a_launch(tmp_path, "true")[0])
+    running = Host(HostOptions()).start(a_launch(tmp_path, "true")[0])
     assert running.wait(30)
     sent: list[object] = []
     monkeypatch.setattr(
@@ -126,3 +128,9 @@ def test_what_has_ended_is_not_stopped_again(
     assert running.code == 0
     running.close()
     assert sent == []
+
+
+def test_the_packages_of_an_environment_are_asked_of_its_python() -> None:
+    known = installed(Host(HostOptions()))
+    assert isinstance(known, dict)
+    assert known["pydantic"] == metadata.version("pydantic")

@@ -3,14 +3,18 @@
 import gzip
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from sparkpub.collect.imports.given import About
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.given import About, Given
 from sparkpub.record.errors import SparkpubError
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
 from sparkpub.tools.where import at
 from tests.collect.imports.importing import RESULTS, imported
 
@@ -51,15 +55,34 @@ def test_what_becomes_of_a_folder(name: str, tmp_path: Path) -> None:
         "about": About.model_validate(case.get("about", {})),
         **case.get("given", {}),
     }
-    if "mapping" in case:
+    source, data = tmp_path / "in", tmp_path / "data"
+    mapping = case.get("mapping")
+    if "proposes" in case:
+        preview = import_results(source, data, Given("c"), preview=True)
+        text = "\n".join(preview.lines())
+        proposed = yaml.safe_load(text)
+        expected = case["proposes"]
+        assert {where: at(proposed, where) for where in expected} == expected
+        mapping = text if mapping == "proposed" else None
+        if mapping is None:
+            return
+    if mapping is not None:
+        for old, new in case.get("words", {}).items():
+            assert mapping.count(old) == 1
+            mapping = mapping.replace(old, new)
         given["mapping"] = tmp_path / "map.yaml"
-        given["mapping"].write_text(case["mapping"])
+        given["mapping"].write_text(mapping)
     told: list[str] = []
     if "error" in case:
-        with pytest.raises(SparkpubError, match=case["error"]):
-            imported(tmp_path / "in", tmp_path, **given)
+        with pytest.raises(SparkpubError) as error:
+            imported(source, data, **given)
+        (line, *_) = [
+            each for each in error.value.lines() if re.search(case["error"], each)
+        ]
+        assert case.get("place", "") in line
+        assert not data.exists()
         return
-    outcome, records = imported(tmp_path / "in", tmp_path, say=told.append, **given)
+    outcome, records = imported(source, data, say=told.append, **given)
     lefts = {left.source: left.reason for left in (*outcome.skipped, *outcome.refused)}
     expected = case.get("left", {})
     assert lefts.keys() == expected.keys()
@@ -74,11 +97,17 @@ def test_what_becomes_of_a_folder(name: str, tmp_path: Path) -> None:
         document["notes"] = " ".join(event.text for event in record.events)
         if "report" in values:
             (kept,) = (item.path for item in record.evidence if item.role == "report")
-            document["report"] = json.loads((tmp_path / "c" / kept).read_text())
+            document["report"] = json.loads((data / "c" / kept).read_text())
+        known = {name: record.value(name) for name in record.metrics}
+        document["figures"] = {
+            name: value for name, value in known.items() if value is not None
+        }
         assert values.get("notes", "") in document["notes"]
         found = {where: at(document, where) for where in values if where != "notes"}
         for where, value in found.items():
-            close = isinstance(value, float)
+            close = isinstance(value, float) or where == "figures"
             assert value == (
                 pytest.approx(values[where]) if close else values[where]
             ), where
+    findings = review(load(data)).findings if records else []
+    assert [each.message for each in findings if each.check == "metric-mismatch"] == []

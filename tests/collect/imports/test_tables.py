@@ -1,6 +1,5 @@
 """Tables of anybody's: what their mapping says, what a bad cell says, and back from what `export` writes."""
 
-import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -16,7 +15,6 @@ from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.imports.outcome import ImportOutcome
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.catalogue import machine_of
-from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import FACTORS, METRICS
 from sparkpub.record.record import Record
 from sparkpub.review import dataset
@@ -24,7 +22,6 @@ from sparkpub.review.checks import review
 from sparkpub.review.setup import setup_of
 from sparkpub.site import manual
 from sparkpub.tools.language import read_mappings
-from sparkpub.tools.where import at
 from tests.collect.imports.importing import records_in
 from tests.review.checks.planted import IMPORTS
 
@@ -115,37 +112,6 @@ def test_a_preview_says_each_run_and_writes_nothing(tmp_path: Path) -> None:
     assert outcome.document()["preview"] is True
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "line", "text"),
-    [
-        ("environment: where", "enviroment: where", 3, "did you mean"),
-        ("tok/s}", "toks}", 9, "no file has 'toks', {}; did you mean tok/s?"),
-        ("engine: vllm", "model: x", 5, "keep one"),
-        ("unit: s}", "unit: MB}", 10, "give scale: in place of unit:"),
-        ("direction: higher, ", "", 11, "does not know the metric judge_score, {}"),
-        ("ttft_p50_ms", "ttft_p50_mss", 10, "did you mean ttft_p50_ms?"),
-        ("concurrency: clients", "concurrency: [clients]", 6, "the name of a column"),
-        ("at: tok/s", "scale: 2", 9, "add at:"),
-        ("  environment: where", "  model: where", 3, "stands twice"),
-        ("  started: when", "  started: ]", 4, "not YAML"),
-        (MAPPING, "run: {model: Model}\n", 1, "name the columns of the figures"),
-        (MAPPING, "- model\n", None, "begin with run: and metrics:"),
-        (MAPPING, "requests: {tttt: m}\n", 1, "requests.tttt is no time of a request"),
-    ],
-    ids=range(13),
-)
-def test_a_bad_mapping_is_a_line_with_its_place(
-    before: str, after: str, line: int | None, text: str, tmp_path: Path
-) -> None:
-    assert MAPPING.count(before) == 1
-    with pytest.raises(ImportFormatError) as problem:
-        imported(tmp_path, mapping=MAPPING.replace(before, after))
-    place = f"{tmp_path / 'map.yaml'}" + (f":{line}" if line else "")
-    found = [said for said in problem.value.lines() if place in said]
-    assert text.format(place) in found[0]
-    assert not (tmp_path / "data").exists()
-
-
 def test_the_mappings_and_layouts_of_the_guide_are_right(tmp_path: Path) -> None:
     text = "\n".join(path.read_text() for path in (GUIDE / "guide").glob("*.md"))
     blocks = re.findall(r"(?s)```yaml\n(.*?)```", text)
@@ -227,77 +193,6 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     assert values(record) == {"output_throughput_tok_s": 70.0, "ttft_mean_ms": 500.0}
 
 
-OUTPUT, PROMPT = "metrics.output_throughput_tok_s", "metrics.prompt_throughput_tok_s"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
-        # Parallel in tensors and in a pipeline, and no prompt of two tokens; 96,448 MiB and no GiB.
-        (
-            "run.json",
-            {"tp": 4, "pp": 2, "prompt_tokens": 512, "vram_peak_mib": 96448},
-            {
-                "load.input_tokens": "prompt_tokens",
-                "metrics.peak_memory_gib": {"at": "vram_peak_mib", "unit": "MiB"},
-            },
-        ),
-        (
-            "run.json",
-            {"by_load": {"1": {"tok/s": 10}, "4": {"tok/s": 30, "note": "x"}}},
-            {"rows": "by_load.*", "load.concurrency": "by_load.key"},
-        ),
-        # No first token comes within a millisecond.
-        (
-            "run.json",
-            {"mean_ttft": 0.8},
-            {"metrics.ttft_mean_ms": {"at": "mean_ttft", "unit": "s"}},
-        ),
-        # The most that was drawn is no mean, wherever the word stands, and a change is no time.
-        (
-            "run.json",
-            {"max_power_w": 120, "avg_power_w": 60, "latency_change_percent": -20},
-            {
-                "metrics.gpu_power_mean_watt": "avg_power_w",
-                "metrics.request_latency_mean_ms": None,
-            },
-        ),
-        # But for a unit that stands beside it, as in aiperf's profile_export.jsonl.
-        (
-            "run.json",
-            {"metrics": {"time_to_first_token": {"value": 5.2, "unit": "ms"}}},
-            {"metrics.ttft_mean_ms": "metrics.time_to_first_token.value"},
-        ),
-        # A column may say of what each rate is, unless it has other words, too.
-        (
-            "runs.csv",
-            "model,phase,tps\na,prefill,9\nb,decode,8\n",
-            {
-                PROMPT: {"at": "tps", "when": ["phase=prefill*"]},
-                OUTPUT: {"at": "tps", "when": ["phase=decode*"]},
-            },
-        ),
-        (
-            "runs.csv",
-            "model,metric,tps\na,pp512,9\nb,other,8\n",
-            {PROMPT: None, OUTPUT: "tps"},
-        ),
-        # The only rate of a file of prompts would else lead the leaderboard: 1,054 tokens of a prompt in a second.
-        ("prefill-ladder.csv", "model,tok_s\nm,1054.4\n", {PROMPT: "tok_s"}),
-        ("prefill-x.csv", "model,decode_tok_s\nm,9\n", {OUTPUT: "decode_tok_s"}),
-        ("prefill-and-decode.csv", "model,tok_s\nm,9\n", {OUTPUT: "tok_s"}),
-    ],
-    ids=range(10),
-)
-def test_a_preview_says_what_the_names_of_columns_mean(
-    name: str, content: Any, expected: dict[str, Any], tmp_path: Path
-) -> None:
-    if not isinstance(content, str):
-        content = json.dumps({"model": "m", "tok/s": 5, **content})
-    document = yaml.safe_load(proposed(tmp_path, name, content))
-    assert {where: at(document, where) for where in expected} == expected
-
-
 def test_a_preview_is_a_mapping_where_a_known_tools_results_lie_beside(
     tmp_path: Path,
 ) -> None:
@@ -312,74 +207,6 @@ def test_a_preview_is_a_mapping_where_a_known_tools_results_lie_beside(
         {"prompt_throughput_tok_s": 100.0},
         {"output_throughput_tok_s": 200.0},
     ]
-
-
-def owners(model: str, backend: str, quant: str, *points: Any) -> dict[str, Any]:
-    """One file per model with a list of loads, as owners' harnesses write them: series.points of jvr0x/dgx-spark-bench,
-    cases of MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark."""
-    series = {"model": model, "backend": backend, "quant": quant, "points": points}
-    return {"run": {"hardware": {"name": "DGX Spark"}}, "series": [series]}
-
-
-OWNERS = {
-    "a-dual-spark.json": owners(
-        "A",
-        "vLLM 0.25 (patched, TP=2)",
-        "GGUF Q4_K_XL",
-        {"concurrency": 1, "agg_tok_s": 86.8, "vram_peak_mib": 96448},
-        {"concurrency": 8, "agg_tok_s": 300.5, "ttft_ms": {"p50": 400}},
-    ),
-    "b.json": owners(
-        "B",
-        "llama.cpp",
-        "BF16",
-        {"concurrency": 1, "agg_tok_s": [20, 22], "ttft_ms": {"p50": 100, "p95": 110}},
-    ),
-    "notes.json": {"prompts": ["a", "b"]},
-}
-
-
-def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
-    tmp_path: Path,
-) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for name, document in OWNERS.items():
-        (folder / name).write_text(json.dumps(document))
-    data = tmp_path / "data"
-    with pytest.raises(ImportFormatError, match="--preview prints a mapping"):
-        import_results(folder, data, Given("c"))
-    starter = import_results(folder, data, Given("c"), preview=True)
-    mapping = tmp_path / "map.yaml"
-    mapping.write_text("\n".join(starter.lines()))
-    given = Given("c", mapping=mapping, environment="native")
-    outcome = import_results(folder, data, given)
-    assert (outcome.refused, [item.source for item in outcome.skipped]) == (
-        [],
-        ["notes.json"],
-    )
-    found = {
-        (run.model, run.requested.workload["concurrency"]): run
-        for run in records(tmp_path)
-    }
-    two, one = found["a", 8], found["b", 1]
-    # 96,448 MiB are 94.1875 GiB.
-    assert found["a", 1].value("peak_memory_gib") == 94.1875
-    assert values(two) == {
-        "output_throughput_tok_s": 300.5,
-        "ttft_p50_ms": 400.0,
-    }
-    seen = two.observed
-    assert (seen.engine, seen.engine_version) == ("vLLM", "0.25")
-    assert (seen.quantization, one.observed.quantization) == ("q4_k_xl", "bf16")
-    assert (two.machine.kind, two.machine.count) == ("dgx-spark", 2)
-    assert (one.machine.kind, one.machine.count) == ("dgx-spark", None)
-    assert (setup_of(two).machine, setup_of(one).machine) == (
-        "2 × NVIDIA DGX Spark (GB10)",
-        "NVIDIA DGX Spark (GB10)",
-    )
-    assert one.samples["output_throughput_tok_s"] == (20.0, 22.0)
-    assert "modification" in one.unavailable["started"]
 
 
 @pytest.mark.parametrize(

@@ -349,7 +349,7 @@ MODELS: dict[str, list[Row]] = {
         # 120 GB/s of 273: something else may limit both.
         (GB, 1_501_000_000, 80.0, False),
         (GB, 2 * GB, 80.0, True),
-        # 1.5 of 80 tok/s are within 2 %, and not with two standard errors: 2 × √2 × 0.1 / √3 = 0.16.
+        # 1.5 of 80 tok/s are within 2 %, and not with two standard errors: 2 × √2 × √(0.1²/3 + 0.1²/12) = 0.18.
         (GB, 2 * GB, 81.5, False),
     ],
 )

@@ -1,19 +1,14 @@
 """The figures of a small campaign."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from types import MappingProxyType
 
-from sparkpub.record.campaign import Campaign
-from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import MetricValue, Moment, Plan, Requested
-from sparkpub.record.store import Stored
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.record.record import Moment, Plan, Record, Requested
 from sparkpub.review.reviewed import Cell
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.library import Library
 from tests.building import a_record
+from tests.leaderboards import dataset_of, published
 
 THROUGHPUT, TTFT, MEMORY = (
     "output_throughput_tok_s",
@@ -27,7 +22,7 @@ Runs = Mapping[Cell, Sequence[Mapping[str, float]]]
 
 def a_library(runs: Runs, options: SiteOptions) -> Library:
     """The figures of a campaign of these runs, named and not drawn."""
-    stored: list[Stored] = []
+    records: list[Record] = []
     for (model, environment, workload), each in runs.items():
         more = {}
         if workload[1:].isdecimal() and workload[0] == "c":
@@ -36,8 +31,9 @@ def a_library(runs: Runs, options: SiteOptions) -> Library:
                 model_id=f"x/{model}", workload=asked, environment={"type": "host"}
             )
         for iteration, metrics in enumerate(each, 1):
-            hour, minute = divmod(len(stored), 60)
+            hour, minute = divmod(len(records), 60)
             record = a_record(
+                metrics,
                 run_id=f"c-{environment}_{model}_{workload}_iter{iteration:02d}",
                 model=model,
                 environment=environment,
@@ -46,14 +42,8 @@ def a_library(runs: Runs, options: SiteOptions) -> Library:
                 started=Moment(
                     value=f"2026-11-20T{10 + hour}:{minute:02d}:00Z", zone="utc"
                 ),
-                plan=Plan(position=len(stored), order="random"),
+                plan=Plan(position=len(records), order="random"),
                 **more,
             )
-            values = {}
-            for name, value in metrics.items():
-                unit = METRICS[name].unit
-                values[name] = MetricValue(value=value, unit=unit, source="published")
-            record = record.model_copy(update={"metrics": values})
-            stored.append(Stored(record, Path(f"c/{record.run_id}.json")))
-    campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
-    return Library(publish(Dataset(Path(), MappingProxyType({"c": campaign})), options))
+            records.append(published(record))
+    return Library(publish(dataset_of(*records), options))

@@ -8,7 +8,7 @@ from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Entry, Table
 from sparkpub.site.figures.library import Library
-from tests.leaderboards import LOAD, TPUT, dataset_of, runs_of
+from tests.leaderboards import LOAD, dataset_of, published, runs_of
 
 
 def build(name: str, weights: str, rate: float, prompt: int = 512) -> Record:
@@ -21,9 +21,7 @@ def build(name: str, weights: str, rate: float, prompt: int = 512) -> Record:
         machine=Machine(kind="dgx-spark"),
         workload=f"in{prompt}",
     )
-    value = record.metrics[TPUT].model_copy(update={"source": "published"})
-    own = {"run_id": f"c-{name.lower()}-{prompt}", "metrics": {TPUT: value}}
-    return record.model_copy(update=own)
+    return published(record, run_id=f"c-{name.lower()}-{prompt}")
 
 
 def test_each_build_is_shown_where_it_is_fastest_and_what_is_not_known_is_told(

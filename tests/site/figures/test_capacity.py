@@ -10,7 +10,7 @@ from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_page
-from tests.leaderboards import dataset_of, runs_of
+from tests.leaderboards import dataset_of, published, runs_of
 
 RATES = (0.1, 0.5, 1.0)
 ALL, END = "all to 1", "limit not reached (up to 1.0)"
@@ -35,16 +35,11 @@ def sweep(model: str, seconds: tuple[float, ...]) -> list[Record]:
             model,
             [1000 * wait],
             metric="ttft_p95_ms",
+            metrics={"tpot_p95_ms": 50.0},
             load=asked,
             workload=f"rate{rate:g}",
         )
-        value = record.metrics["ttft_p95_ms"].model_copy(update={"source": "published"})
-        metrics = {
-            "ttft_p95_ms": value,
-            "tpot_p95_ms": value.model_copy(update={"value": 50.0}),
-        }
-        own = {"run_id": f"c-{model}-{rate:g}", "metrics": metrics}
-        found.append(record.model_copy(update=own))
+        found.append(published(record, run_id=f"c-{model}-{rate:g}"))
     return found
 
 

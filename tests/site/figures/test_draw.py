@@ -3,8 +3,6 @@
 import os
 import re
 import struct
-import subprocess
-import sys
 import zlib
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,7 @@ from sparkpub.site.content import ROOT
 from sparkpub.site.figures import draw as drawing
 from sparkpub.site.figures import shapes
 from sparkpub.site.figures.converter import converter, png
-from sparkpub.site.figures.draw import POOL_FROM, Chart, Drawings, Drawn, draw
+from sparkpub.site.figures.draw import Chart, Drawings, Drawn, draw
 from sparkpub.site.figures.output import image, standalone
 from sparkpub.site.figures.shapes import Row, Spec
 from sparkpub.site.figures.theme import FONT
@@ -39,7 +37,7 @@ POINTS = partial(shapes.points, across="GiB", up="tok/s", groups=("native", "Doc
 
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others take seconds to start, twice as many as all drawings here; the test of bytes has them."""
+    """Others take seconds to start, twice as many as all drawings here."""
     monkeypatch.setattr(workers, "_CORES", 1)
 
 
@@ -192,45 +190,6 @@ def test_what_decides_a_drawing_is_in_its_name(
     draw_many({"a": Chart(POINTS, ROWS)}, tmp_path)
     draw_many({key: other}, tmp_path)
     assert sum(path.is_file() for path in tmp_path.rglob("*")) == 2
-
-
-PACKAGE = Path(drawing.__file__).parents[3]
-PROGRAM = """
-import hashlib, os, sys
-from pathlib import Path
-if sys.argv[3] == "alone":
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-from tests.site.figures.test_draw import POINTS, ROWS, Chart, draw_many
-if __name__ == "__main__":
-    charts = {f"k{i}": Chart(POINTS, ROWS[: i % 12 + 1]) for i in range(int(sys.argv[2]))}
-    drawn = draw_many(charts, Path(sys.argv[1]))
-    print(hashlib.sha256("".join(c.svg_wide + c.live for c in drawn[:3]).encode()).hexdigest())
-"""
-
-
-@pytest.mark.parametrize("count", [3, pytest.param(POOL_FROM, marks=pytest.mark.slow)])
-def test_bytes_do_not_depend_on_hash_seed_or_processes(
-    tmp_path: Path, count: int
-) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    digests = {
-        subprocess.run(
-            [
-                sys.executable,
-                str(program),
-                str(tmp_path / seed),
-                str(count if seed == "1" else 3),
-                "together" if seed == "1" else "alone",
-            ],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(PACKAGE)},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(digests) == 1
 
 
 def picture(text: str, family: str) -> bytes:

@@ -225,26 +225,30 @@ def who(url: str) -> dict[str, Any]:
 
 
 def look(
-    url: str, wanted: str | None, choosing: str = "", *, random_weights: bool
+    url: str,
+    wanted: str | None,
+    setting: str = "model:",
+    *,
+    random_weights: bool,
+    is_chosen: bool = False,
 ) -> dict[str, Any]:
     """Who a server is: `{"url", "model", "said", "answer"}`, with the model's name on it, what its pages say, and one
-    greedy answer. Of several models the first one counts, unless somebody can choose one by the option `choosing`.
+    greedy answer. Of several models the first one counts, unless it has to be chosen; `setting` is where one is named.
 
     Raises StopError, and NoAnswerError where the model gives none, or none of a model, unless its weights are random.
     """
-    names, said = models(url, wanted, choosing or "model:"), who(url)
+    names, said = models(url, wanted, setting), who(url)
     held = loaded(said) or names
-    if choosing and wanted is None and len(held) > 1:
-        what = f"{url} has {len(held)} models: {some(held)}; choose one with {choosing}"
+    if is_chosen and wanted is None and len(held) > 1:
+        what = f"{url} has {len(held)} models: {some(held)}; choose one with {setting}"
         raise StopError(what)
     model = wanted or held[0]
     if said["/api/version"] is not None:
         said[SHOW] = shown(url, model)
     found = answer(url, model)
-    none = no_answer(found["text"])
-    if none is not None and not random_weights:
-        what = f"{model} gave no answer: {none}"
-        raise NoAnswerError(f"{what}; if its weights are random, declare them so")
+    none = None if random_weights else senseless(model, found["text"])
+    if none is not None:
+        raise NoAnswerError(none)
     return {"url": url, "model": model, "said": said, "answer": found}
 
 
@@ -341,6 +345,14 @@ def answer(url: str, model: str) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "tokens": _count(page, "completion_tokens"),
     }
+
+
+def senseless(model: str, text: str) -> str | None:
+    """What is said of an answer that is none of a model; None for any other."""
+    none = no_answer(text)
+    if none is None:
+        return None
+    return f"{model} gave no answer: {none}; if its weights are random, declare them so"
 
 
 def _count(page: Fetched, name: str) -> int | None:
