@@ -200,12 +200,12 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         # These load pandas, which a build does not need where nothing changed.
         from sparkpub.site.build import build, loaded, refuse  # noqa: PLC0415
 
-        # Nearly everything lasts: looking for garbage among it would take a tenth of the time.
-        gc.disable()
+        workers.seek_garbage_seldom()
         try:
             if self._preview is not None:
                 return self._preview.site(folders, options)
             dataset = loaded(folders, options)
+            gc.freeze()
             refused = partial(refuse, dataset, options)
             try:
                 return build(dataset, options, meanwhile=refused), ()
@@ -214,9 +214,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 raise
         finally:
             workers.stop()
-            if self._preview is None:
-                gc.freeze()
-            gc.enable()
 
     def options(self, config: MkDocsConfig) -> SiteOptions:
         """What the docs tree is built with."""

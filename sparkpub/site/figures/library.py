@@ -190,12 +190,17 @@ class Library:
                 along = Offer(f" against {word}", curves, metrics.along)
                 found[f"{name}-{ENDINGS[axis.name]}"] = along.of(metric)
             for up in known:
-                title = f"{up.label} against {metric.within_sentence}"
-                both = partial(metrics.against, up=up, across=metric)
                 if up is not metric:
-                    key = f"{slug(up.name)}-against-{name}"
-                    found[key] = Offer(title, attrgetter("cells_here"), both)
+                    found[f"{slug(up.name)}-against-{name}"] = _against(up, metric)
         return found | OF_CAMPAIGN
+
+
+@cache
+def _against(up: Metric, across: Metric) -> Offer:
+    """One metric against another: each campaign has hundreds of these pairs, and they are the same in all."""
+    title = f"{up.label} against {across.within_sentence}"
+    both = partial(metrics.against, up=up, across=across)
+    return Offer(title, attrgetter("cells_here"), both)
 
 
 def _key(name: str, campaign: str, part: Mapping[str, str]) -> str:
