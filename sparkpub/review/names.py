@@ -13,7 +13,7 @@ the matrix goes before it. Within a campaign different keys have different names
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -117,10 +117,14 @@ class Names:
     """The names of everything in a dataset. Every method takes the campaign, since keys belong to one."""
 
     dataset: Dataset
+    known: Mapping[str, ModelName] = field(default_factory=dict)
+    """`models`, where they are those of a larger dataset."""
 
     @cached_property
     def models(self) -> Mapping[str, ModelName]:
         """Key of a model to its name, the most frequent of its spellings."""
+        if self.known:
+            return self.known
         spellings: dict[str, Counter[str]] = {}
         for campaign in self.dataset.campaigns.values():
             for record in _one_of_each(campaign, "model").values():

@@ -15,7 +15,7 @@ from sparkpub.review.claims import facts
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.results import Results
-from sparkpub.site import kept, manual, proofreading, workers
+from sparkpub.site import kept, manual, proofreading
 from sparkpub.site.browser import runtime
 from sparkpub.site.cache import WORK, Cache, key
 from sparkpub.site.content import SHELL, File, Page, Site, SiteOptions
@@ -53,8 +53,7 @@ def build(
     cache, drawings = Cache(options.cache / WORK), Drawings(Cache(options.cache / WORK))
     found_out = review_of(dataset, options.cache)
     known = kept.decided_by(found_out, options)
-    begin = partial(workers.begin, runs.files, found_out, options, cache)
-    of_runs = kept.files_once(known and key("runs", known), cache, begin)
+    of_runs = runs.begun(found_out, options, cache)
     publication = publish(dataset, options)
     # What people wrote comes first, since pages of theirs take the place of generated ones.
     library = Library(publication, drawings)
@@ -67,13 +66,11 @@ def build(
     )
     browser = runtime.files(cache)
     meanwhile()
-    pages, beside = {}, generated()
-    for uri, file in of_runs().items():
-        if isinstance(file, Page):
-            pages[uri] = file
-        else:
-            beside[uri] = file
-    found: dict[str, File] = {**beside, **_evidence(publication), **browser.files}
+    found: dict[str, File] = {
+        **generated(),
+        **_evidence(publication),
+        **browser.files,
+    }
     for uri in found.keys() & written.keys():
         if not uri.endswith(".md"):
             what = f"two files share the address {uri}"
@@ -81,7 +78,7 @@ def build(
     drawn = drawings.finished()
     found |= placing.Placing(library, drawn).placed(written, cache)
     cache.prune()
-    return Site(found, pages, browser[1:])
+    return Site(found, of_runs(), browser[1:])
 
 
 def _generated(

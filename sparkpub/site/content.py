@@ -67,11 +67,12 @@ def data_of(file: bytes | Path) -> bytes:
 
 
 class Site(NamedTuple):
-    """The docs tree by address, and the pages of runs, which are not for an engine to render; and the addresses of the
-    style sheet, of the module and of the script before the theme's search that an engine has to put into every page."""
+    """The docs tree by address; the pages of runs and the files beside them, which are not for an engine to render; and
+    the addresses of the style sheet, of the module and of the script before the theme's search that an engine has to
+    put into every page."""
 
     files: Mapping[str, File]
-    runs: Mapping[str, Page]
+    runs: Mapping[str, File]
     assets: tuple[str, str, str] = ("", "", "")
 
 

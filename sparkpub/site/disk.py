@@ -1,6 +1,7 @@
 """Disk adapter: the docs tree as files, for any engine that turns a folder of Markdown into a site."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from sparkpub.record.errors import SiteError
@@ -25,7 +26,7 @@ def write(site: Site, out: Path) -> int:
 
 def contents(site: Site) -> Iterator[tuple[str, bytes]]:
     """Address and bytes of every file, as an engine without our plugin gets it."""
-    for uri, file in {**site.files, **site.runs}.items():
+    for uri, file in chain(site.files.items(), site.runs.items()):
         if uri == SHELL:
             continue
         if isinstance(file, Page):

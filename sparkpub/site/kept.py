@@ -5,7 +5,7 @@ is worked out again.
 
 import io
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -155,7 +155,7 @@ def decided_by(review: Review, options: SiteOptions) -> str:
 
 def files_once(
     name: str, cache: Cache, begin: Callable[[], Callable[[], dict[str, File]]]
-) -> Callable[[], dict[str, File]]:
+) -> Callable[[], Mapping[str, File]]:
     """What gives pages and files by address: those that are kept under a name, else what `begin` gives."""
     known = files(name, cache)
     if known is not None:
@@ -171,9 +171,26 @@ def files_once(
 
 
 def keep_files(name: str, cache: Cache, files: Mapping[str, File]) -> None:
-    """Keep pages and files by address, as one ZIP archive; nothing without a name."""
-    if not name:
-        return
+    """Keep pages and files by address; nothing without a name."""
+    if name:
+        cache.put(name, packed(files))
+
+
+def files(name: str, cache: Cache) -> "Packed | None":
+    """The same again; None for what is not there, or damaged."""
+    archive = opened(cache.get(name) or b"")
+    return None if archive is None else Packed([archive])
+
+
+def opened(archive: bytes) -> ZipFile | None:
+    """An archive that `packed` made; None for anything else."""
+    with suppress(BadZipFile):
+        return ZipFile(io.BytesIO(archive))
+    return None
+
+
+def packed(files: Mapping[str, File]) -> bytes:
+    """Pages and files by address, as a ZIP archive."""
     whole = io.BytesIO()
     with ZipFile(whole, "w", ZIP_DEFLATED, compresslevel=1) as archive:
         for uri, file in files.items():
@@ -181,22 +198,27 @@ def keep_files(name: str, cache: Cache, files: Mapping[str, File]) -> None:
                 archive.writestr(uri, _PAGE.dump_json(file))
             else:
                 archive.writestr(uri, data_of(file))
-    cache.put(name, whole.getvalue())
+    return whole.getvalue()
 
 
-def files(name: str, cache: Cache) -> dict[str, File] | None:
-    """The same again; None for what is not there, or damaged."""
-    found: dict[str, File] = {}
-    with (
-        suppress(BadZipFile, ValueError),
-        ZipFile(io.BytesIO(cache.get(name) or b"")) as archive,
-    ):
-        for uri in archive.namelist():
-            data = archive.read(uri)
-            is_page = uri.endswith(".md")
-            found[uri] = _PAGE.validate_json(data) if is_page else data
-        return found
-    return None
+class Packed(Mapping[str, File]):
+    """Pages and files by address, in archives: each is unpacked when it is asked for, since those of thousands of runs
+    would fill the memory."""
+
+    def __init__(self, archives: Iterable[ZipFile]) -> None:
+        self._archives = {
+            uri: archive for archive in archives for uri in archive.namelist()
+        }
+
+    def __getitem__(self, uri: str) -> File:
+        data = self._archives[uri].read(uri)
+        return _PAGE.validate_json(data) if uri.endswith(".md") else data
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._archives)
+
+    def __len__(self) -> int:
+        return len(self._archives)
 
 
 _PAGE = TypeAdapter(Page)

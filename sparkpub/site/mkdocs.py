@@ -42,7 +42,6 @@ from sparkpub.site.content import (
     File,
     Site,
     SiteOptions,
-    data_of,
     escaped,
     fill,
 )
@@ -201,12 +200,12 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         # These load pandas, which a build does not need where nothing changed.
         from sparkpub.site.build import build, loaded, refuse  # noqa: PLC0415
 
-        # Nearly everything lasts: looking for garbage among it would take a tenth of the time.
-        gc.disable()
+        workers.seek_garbage_seldom()
         try:
             if self._preview is not None:
                 return self._preview.site(folders, options)
             dataset = loaded(folders, options)
+            gc.freeze()
             refused = partial(refuse, dataset, options)
             try:
                 return build(dataset, options, meanwhile=refused), ()
@@ -215,9 +214,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 raise
         finally:
             workers.stop()
-            if self._preview is None:
-                gc.freeze()
-            gc.enable()
 
     def options(self, config: MkDocsConfig) -> SiteOptions:
         """What the docs tree is built with."""
@@ -361,17 +357,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
         site = self._site or Site({}, {})
         source = f"{path.rstrip('/')}.md"
-        if source in site.runs:
-            path += "index.html" if path.endswith("/") else "/index.html"
-            text = runs.in_shell(self._shell, source, site.runs[source])
-            file: File | None = text.encode()
-        else:
-            file = site.files.get(path)
-        if file is None or isinstance(file, SourcePage):
+        uri = source if source in site.runs else path
+        file = site.runs.get(uri) or site.files.get(uri)
+        if file is None or (uri == path and isinstance(file, SourcePage)):
             return False
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        with self._one_by_one, replacing(root / path) as place:
-            place.write(data_of(file))
+        place, data = runs.placed(self._shell, uri, file)
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        with self._one_by_one, replacing(root / place) as written:
+            written.write(data)
         return True
 
     def data(self, config: MkDocsConfig) -> list[Path]:

@@ -35,7 +35,7 @@ def test_a_finding_on_several_runs_says_what_it_is_on_the_page_of_each(
     publication = publish(load(data), options)
     (campaign,) = publication.campaigns
     for index, stored in enumerate(campaign.runs):
-        html = page_of(publication, campaign, index, {}).html["run"]
+        html = page_of(publication, publication.names, campaign, index, "").html["run"]
         own = [
             share
             for iteration, share in shares.items()

@@ -65,7 +65,8 @@ def test_pages_of_runs_made_elsewhere_are_the_same(
     data: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Future, "cancel", lambda _: False)  # the other has begun it
-    given = publish(load(data), options).review, options, Cache(options.cache)
+    published = publish(load(data), options)
+    given = published.review, options, Cache(options.cache), published.names.models
     there = workers.begin(runs.files, *given)()
     assert there == runs.files(*given)
     assert len(there) > 12

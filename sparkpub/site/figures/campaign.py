@@ -42,12 +42,15 @@ WHISKER = 1.5
 # ---- A row for each cell ---------------------------------------------------------------------------------------------
 
 
-def every_run(campaign: StudiedCampaign, cells: pd.DataFrame, metric: Metric) -> Figure:
+def every_run(
+    campaign: StudiedCampaign, _: Sequence[TableRow], metric: Metric
+) -> Figure:
     """`peak-memory`: every run of a metric, the mean of each cell and its interval."""
-    return _with_runs(campaign, metric, cells, _table_of_cells(campaign, cells, metric))
+    table = _table_of_cells(campaign, metric)
+    return _with_runs(campaign, metric, campaign.cells(metric), table)
 
 
-def box(campaign: StudiedCampaign, _: pd.DataFrame, metric: Metric) -> Figure:
+def box(campaign: StudiedCampaign, _: Sequence[TableRow], metric: Metric) -> Figure:
     """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends of its whiskers."""
     by_cell = _counted_by_cell(campaign.runs(metric))
     cells = campaign.worded(by_cell.apply(_box).unstack().reset_index())
@@ -148,17 +151,20 @@ def compared_in_percent(campaign: StudiedCampaign, metric: Metric) -> list[Table
     return [row for row in rows if row.difference_percent is not None]
 
 
-def bars(campaign: StudiedCampaign, cells: pd.DataFrame, metric: Metric) -> Figure:
+def bars(
+    campaign: StudiedCampaign, found: Sequence[TableRow], metric: Metric
+) -> Figure:
     """`peak-memory-bars`: means from zero with their intervals, the best first."""
+    cells = campaign.cells(metric)
     means, top = cells["value"], None
     if means.min() >= 0 and means.max() > 0:
         top = min(cells[["value", "high"]].max().max(), MOST_BEYOND * means.max())
     rows, groups, more = placed(campaign, cells.assign(first=_first(metric, cells)))
     title = metric_title(metric)
     return Figure(
-        says=sentences.means(campaign.names, metric, campaign.statistics(metric)),
+        says=sentences.means(campaign.names, metric, found),
         chart=chart(shapes.bars, rows, title=title, groups=groups, top=top),
-        table=_table_of_cells(campaign, cells, metric),
+        table=_table_of_cells(campaign, metric),
         sample=_sample(campaign, metric, more),
     )
 
@@ -253,11 +259,15 @@ def along(
     )
 
 
-def in_order(campaign: StudiedCampaign, cells: pd.DataFrame, metric: Metric) -> Figure:
+def in_order(
+    campaign: StudiedCampaign, found: Sequence[TableRow], metric: Metric
+) -> Figure:
     """`peak-memory-order`: a metric against the order of the runs, and both ends of each cell's Theil-Sen line through
     the medians (Conover 1980)."""
-    runs = campaign.runs(metric)
+    runs, cells = campaign.runs(metric), campaign.cells(metric)
     places = runs.set_index("run")["number"]
+    long_enough = {row.cell for row in found}
+    cells = cells[[cell in long_enough for cell in cells_of(cells)]]
     half = cells["trend_slope"] * (cells["n"] - 1) / 2
     begin = cells.assign(x=cells["runs"].str[0].map(places), value=cells["p50"] - half)
     end = cells.assign(x=cells["runs"].str[-1].map(places), value=cells["p50"] + half)
@@ -273,15 +283,15 @@ def in_order(campaign: StudiedCampaign, cells: pd.DataFrame, metric: Metric) -> 
             groups=list(dict.fromkeys(rows["cell"])),
             legend="Cell",
         ),
-        table=_table_of_cells(campaign, campaign.cells(metric), metric),
+        table=_table_of_cells(campaign, metric),
         sample=_sample(campaign, metric),
     )
 
 
-def trends(campaign: StudiedCampaign, metric: Metric) -> pd.DataFrame:
+def trends(campaign: StudiedCampaign, metric: Metric) -> list[TableRow]:
     """The cells with runs enough for a line through them."""
-    cells = campaign.cells(metric)
-    return cells[cells["trend_slope"].notna() & (cells["n"] > 2)]
+    cells = campaign.statistics(metric)
+    return [cell for cell in cells if cell.trend_slope is not None and cell.n > 2]
 
 
 def against(
@@ -424,9 +434,7 @@ def _counted_by_cell(runs: pd.DataFrame) -> Any:
     return runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
 
 
-def _table_of_cells(
-    campaign: StudiedCampaign, cells: pd.DataFrame, metric: Metric
-) -> Table:
+def _table_of_cells(campaign: StudiedCampaign, metric: Metric) -> Table:
     """Cells with the statistics of a metric and links to their runs."""
     measured = campaign.runs(metric)
     head = "Runs" if measured["counts"].all() else "Runs (in brackets: left out)"
@@ -435,5 +443,6 @@ def _table_of_cells(
         words = metric.format(row["value"], unit=False)
         text = words if row["counts"] else f"({words})"
         entries.setdefault(cell, []).append(Entry(text, row["href"]))
+    cells = campaign.cells(metric)
     told = zip(cells["tip"], cells_of(cells), strict=True)
     return table_of([{**tip, head: entries[cell]} for tip, cell in told])

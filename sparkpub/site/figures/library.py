@@ -18,8 +18,6 @@ from functools import cache, lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
@@ -55,14 +53,10 @@ class Offer(NamedTuple):
         return Offer(metric.label + self.title, rows, make, metric)
 
 
-def _cells(campaign: StudiedCampaign, metric: Metric) -> pd.DataFrame:
-    return campaign.cells(metric)
-
-
 OF_METRIC = {
-    "": Offer(": every run", _cells, metrics.every_run),
-    "-box": Offer(": how runs spread", _cells, metrics.box),
-    "-bars": Offer(": means", _cells, metrics.bars),
+    "": Offer(": every run", StudiedCampaign.statistics, metrics.every_run),
+    "-box": Offer(": how runs spread", StudiedCampaign.statistics, metrics.box),
+    "-bars": Offer(": means", StudiedCampaign.statistics, metrics.bars),
     "-order": Offer(" in run order", metrics.trends, metrics.in_order),
     "-relative": Offer(
         ": every run against {}", metrics.compared_in_percent, metrics.relative
@@ -196,12 +190,17 @@ class Library:
                 along = Offer(f" against {word}", curves, metrics.along)
                 found[f"{name}-{ENDINGS[axis.name]}"] = along.of(metric)
             for up in known:
-                title = f"{up.label} against {metric.within_sentence}"
-                both = partial(metrics.against, up=up, across=metric)
                 if up is not metric:
-                    key = f"{slug(up.name)}-against-{name}"
-                    found[key] = Offer(title, attrgetter("cells_here"), both)
+                    found[f"{slug(up.name)}-against-{name}"] = _against(up, metric)
         return found | OF_CAMPAIGN
+
+
+@cache
+def _against(up: Metric, across: Metric) -> Offer:
+    """One metric against another: each campaign has hundreds of these pairs, and they are the same in all."""
+    title = f"{up.label} against {across.within_sentence}"
+    both = partial(metrics.against, up=up, across=across)
+    return Offer(title, attrgetter("cells_here"), both)
 
 
 def _key(name: str, campaign: str, part: Mapping[str, str]) -> str:

@@ -63,11 +63,13 @@ def _read(
     publication: Publication, campaign: CampaignData, cache: Cache
 ) -> Files | None:
     """The files of a campaign as they were made; None where they have to be made now."""
-    found = kept.files(_name(publication, campaign), cache)
-    if found is not None:
-        said = found.pop(_SAID)
-        assert isinstance(said, bytes)
-        publication.said[campaign.name] = from_json(said)
+    known = kept.files(_name(publication, campaign), cache)
+    if known is None:
+        return None
+    found = dict(known)
+    said = found.pop(_SAID)
+    assert isinstance(said, bytes)
+    publication.said[campaign.name] = from_json(said)
     return found
 
 

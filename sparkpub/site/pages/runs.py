@@ -5,10 +5,12 @@ There are thousands of them. So MkDocs renders one shell, and each run is put in
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
+from io import BytesIO
+from pathlib import Path, PurePath
 from typing import NamedTuple
+from zipfile import ZipFile
 
 from pydantic_core import to_json
 
@@ -18,13 +20,17 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks import Review
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.models import ModelName
+from sparkpub.review.names import Names
 from sparkpub.review.results import Results
-from sparkpub.site.cache import Cache
+from sparkpub.site import kept, workers
+from sparkpub.site.cache import Cache, key
 from sparkpub.site.content import (
     SHELL,
     File,
     Page,
     SiteOptions,
+    data_of,
     fill,
     placeholder,
     way_to_root,
@@ -61,10 +67,71 @@ class Standing(NamedTuple):
     against_mean: float | None = None
 
 
-def files(review: Review, options: SiteOptions, cache: Cache) -> dict[str, File]:
-    """The pages of one's own runs, and the files of their charts, by address. Whether other processes make them or this
-    one, they are the same."""
+def begun(
+    review: Review, options: SiteOptions, cache: Cache
+) -> Callable[[], Mapping[str, File]]:
+    """What gives the pages of one's own runs, and the files of their charts, by address: of each campaign as kept, else
+    made meanwhile by other processes."""
+    names = Names(review.dataset)
+    commits: dict[str, dict[str, str]] = {}
+    for path, commit in options.commits.items():
+        commits.setdefault(PurePath(path).parent.name, {})[path] = commit
+    archives: list[ZipFile] = []
+    made: list[tuple[str, Callable[[], bytes]]] = []
+    for campaign in review.dataset.campaigns.values():
+        if campaign.owner is not None:
+            continue
+        only = review.only(campaign.name)
+        own = replace(options, commits=commits.get(campaign.folder.name, {}))
+        name = _name(only, own, names)
+        known = kept.opened(cache.get(name) or b"") if name else None
+        if known is None:
+            given = only, own, cache, names.models
+            made.append((name, workers.begin(archive, *given)))
+        else:
+            archives.append(known)
+
+    def finished() -> Mapping[str, File]:
+        for name, result in reversed(made):
+            packed = result()
+            if name:
+                cache.put(name, packed)
+            archives.append(ZipFile(BytesIO(packed)))
+        return kept.Packed(archives)
+
+    return finished
+
+
+def _name(only: Review, options: SiteOptions, names: Names) -> str:
+    """The entry of a campaign's runs in the cache; empty for what is not kept."""
+    ((name, reviewed),) = only.campaigns.items()
+    called = names.campaign(name)
+    found = [finding.document() for finding in only.findings]
+    about = called.models, called.by_axis, options.repo_url, options.commits
+    return reviewed.made_from and key(
+        "runs", reviewed.made_from, reviewed.out, found, about
+    )
+
+
+def archive(
+    review: Review,
+    options: SiteOptions,
+    cache: Cache,
+    models: Mapping[str, ModelName],
+) -> bytes:
+    """The pages and files of a campaign's runs, packed. Of other campaigns only the names of `models` are known."""
+    return kept.packed(files(review, options, cache, models))
+
+
+def files(
+    review: Review,
+    options: SiteOptions,
+    cache: Cache,
+    models: Mapping[str, ModelName],
+) -> dict[str, File]:
+    """The same as they are."""
     publication = Publication(Results(review), review, options)
+    names = Names(review.dataset, models)
     drawings, figures = Drawings(cache), dict[str, Figure]()
     found: dict[str, File] = {}
     for stored in (run for each in publication.own_campaigns for run in each.runs):
@@ -75,12 +142,12 @@ def files(review: Review, options: SiteOptions, cache: Cache) -> dict[str, File]
             found[run_file(stored)] = samples(stored, trace)
     # The browser draws the samples: of the axes only the size is there.
     axes = {}
-    for key, drawn in drawings.finished().items():
-        found[f"{FOLDER}/{key}.json"] = drawn.live.encode()
+    for drawn_as, drawn in drawings.finished().items():
+        found[f"{FOLDER}/{drawn_as}.json"] = drawn.live.encode()
         wide, narrow = (
             _DRAWING.sub(r"\1</svg>", svg) for svg in (drawn.svg_wide, drawn.svg_narrow)
         )
-        axes[key] = replace(drawn, svg_wide=wide, svg_narrow=narrow)
+        axes[drawn_as] = replace(drawn, svg_wide=wide, svg_narrow=narrow)
     charts = {
         run: placing.as_html(figure, axes[figure.drawn_as])
         for run, figure in figures.items()
@@ -88,12 +155,16 @@ def files(review: Review, options: SiteOptions, cache: Cache) -> dict[str, File]
     for campaign in publication.own_campaigns:
         for index, stored in enumerate(campaign.runs):
             chart = charts.get(stored.run_id, "")
-            found[run_page(stored)] = page(publication, campaign, index, chart)
+            found[run_page(stored)] = page(publication, names, campaign, index, chart)
     return found
 
 
 def page(
-    publication: Publication, campaign: CampaignData, index: int, chart: str
+    publication: Publication,
+    names: Names,
+    campaign: CampaignData,
+    index: int,
+    chart: str,
 ) -> Page:
     """The page of the campaign's run number `index`, with the HTML of its chart."""
     stored = campaign.runs[index]
@@ -112,7 +183,7 @@ def page(
         run=record,
         campaign=campaign,
         index=index,
-        names=publication.names,
+        names=names,
         leading=[standing(publication, record, name) for name in by_rank.get(True, ())],
         others=[standing(publication, record, name) for name in by_rank.get(False, ())],
         files=files,
@@ -125,7 +196,7 @@ def page(
         log=there[0] if there else None,
         lines=_last_lines(own[0]) if own else (),
     )
-    label = cell_label(publication.names, campaign, record.cell)
+    label = cell_label(names, campaign, record.cell)
     title = f"{label}, iteration {record.iteration}"
     heading = f"# {markdown_text(title)} {{ #run }}"
     return Page(
@@ -186,13 +257,20 @@ def shell(site: Path) -> str:
     return made
 
 
-def write(site: Path, shell: str, pages: Mapping[str, Page]) -> None:
-    """Write every run, put into the shell."""
-    for uri, page in pages.items():
-        folder = site / uri.removesuffix(".md")
-        folder.mkdir(parents=True, exist_ok=True)
-        text = in_shell(shell, uri, page)
-        (folder / "index.html").write_text(text, encoding="utf-8")
+def write(site: Path, shell: str, files: Mapping[str, File]) -> None:
+    """Write the pages of runs, put into the shell, and the files beside them."""
+    for uri, file in files.items():
+        place, data = placed(shell, uri, file)
+        (site / place).parent.mkdir(parents=True, exist_ok=True)
+        (site / place).write_bytes(data)
+
+
+def placed(shell: str, uri: str, file: File) -> tuple[str, bytes]:
+    """Where a page or file of a run is on the site, and what is there."""
+    if isinstance(file, Page):
+        text = in_shell(shell, uri, file)
+        return f"{uri.removesuffix('.md')}/index.html", text.encode()
+    return uri, data_of(file)
 
 
 def in_shell(shell: str, uri: str, page: Page) -> str:

@@ -1,13 +1,13 @@
 """Templates: everything that comes from data is escaped, in HTML and in Markdown."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, file_size, listed, percent, rounded
@@ -20,6 +20,8 @@ from sparkpub.site.pages.findings import brief
 from sparkpub.site.publication import slug
 
 SHIPPED = Path(__file__).parent / "templates"
+MOST_BARE = 99_999
+"""A larger number has commas."""
 _SPECIAL = re.compile(r"[^\w\s.,]|_")
 
 
@@ -49,6 +51,35 @@ def page(template: str, **context: Any) -> Page:
     return Page(meta, written.lstrip(), parts)
 
 
+def options(said: Mapping[str, Any]) -> Markup:
+    """What a record says under names, within each other as they are there."""
+    rows = (
+        f"<dt>{escape(name.replace('_', ' ') if name == name.lower() else name)}</dt><dd>{plain(value)}</dd>"
+        for name, value in said.items()
+    )
+    return Markup(f'<dl class="sp-facts">{"".join(rows)}</dl>')  # noqa: S704 - its parts are escaped
+
+
+def plain(value: Any) -> Markup:
+    """One of its values, for readers."""
+    match value:
+        case Mapping():
+            return options(value)
+        case None:
+            told = "not set"
+        case bool():
+            told = "yes" if value else "no"
+        case float():
+            told = f"{value:.7g}"
+        case int() if value > MOST_BARE:
+            told = f"{value:,}"
+        case list() | tuple():
+            told = ", ".join(map(str, value))
+        case _:
+            told = value
+    return escape(told)
+
+
 def text(template: str, **context: Any) -> str:
     """A rendered template."""
     return _environment().get_template(template).render(**context)
@@ -71,6 +102,8 @@ def _environment() -> Environment:
         "METRICS": METRICS,
         "slug": slug,
         "drawing": markup,
+        "options": options,
+        "plain": plain,
         "counted": counted,
         "listed": listed,
         "percent": percent,
