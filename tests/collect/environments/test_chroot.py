@@ -35,7 +35,7 @@ def test_a_command_sees_its_root_its_binds_and_a_clean_environment(
     chosen = options(
         root, binds=[*BINDS, f"{data}:/models:ro"], env={"CUDA_HOME": "/usr/local/cuda"}
     )
-    running = Chroot(chosen).launch(launch)
+    running = Chroot(chosen).start(launch)
     assert ended(running).code == 0, log.text
     lines = log.text.splitlines()
     assert lines[:2] == ["/sparkpub", "w"]
@@ -53,7 +53,7 @@ def test_mounts_go_with_the_last_process_even_if_nobody_closes(
     tmp_path: Path, root: Path
 ) -> None:
     launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600")
-    running = Chroot(options(root)).launch(launch)
+    running = Chroot(options(root)).start(launch)
     while "up" not in log.text:
         assert not running.wait(0.05), log.text
     assert not [mount for mount in mounts() if mount.startswith(str(root))]
@@ -77,7 +77,7 @@ def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(
     data = tmp_path / "data"
     data.mkdir()
     launch, _ = a_launch(tmp_path, "sh", "-c", "ls -d /models/.")
-    running = Chroot(options(root, binds=[*BINDS, f"{data}:/models"])).launch(launch)
+    running = Chroot(options(root, binds=[*BINDS, f"{data}:/models"])).start(launch)
     assert ended(running).code == 0
     assert list(outside.iterdir()) == []
 

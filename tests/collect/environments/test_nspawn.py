@@ -40,7 +40,7 @@ def test_a_command_sees_its_root_its_binds_its_devices_and_nothing_of_the_operat
         devices=("/dev/loop-control",),
         ulimits={"nofile": 333},
     )
-    running = Nspawn(chosen).launch(launch)
+    running = Nspawn(chosen).start(launch)
     assert ended(running).code == 9, log.text
     lines = log.text.splitlines()
     assert lines[:2] == ["/sparkpub", "w"]
@@ -61,10 +61,10 @@ def test_a_stopped_run_leaves_no_process_and_no_mount_point(
     before = content(root)
     name = f"r-{tmp_path.name}-{os.getpid()}"
     launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600", run=name)
-    running = Nspawn(options(root)).launch(launch)
+    running = Nspawn(options(root)).start(launch)
     # A server and its client run in one root at the same time.
     second, said = a_launch(tmp_path, "echo", "client", run="r2")
-    client = Nspawn(options(root)).launch(second)
+    client = Nspawn(options(root)).start(second)
     ended(client)
     # Where /run is no tmpfs, systemd-nspawn adds a line about its own folder there.
     assert said.text.splitlines()[0] == "client"

@@ -33,7 +33,7 @@ def test_what_a_killed_collector_left_is_cleaned_up_by_the_next(
     dead = processes.spelled(999999999, "1")
     script = "echo up; exec sleep 600"
     launch, log = a_launch(tmp_path, "sh", "-c", script, run="r-dead", who=dead)
-    running = environment.launch(launch)
+    running = environment.start(launch)
     while "up" not in log.text:
         assert not running.wait(0.05), log.text
     assert content(root) != before
