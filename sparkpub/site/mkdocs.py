@@ -200,7 +200,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         # These load pandas, which a build does not need where nothing changed.
         from sparkpub.site.build import build, loaded, refuse  # noqa: PLC0415
 
-        workers.seek_garbage_seldom()
+        workers.spare_memory()
         try:
             if self._preview is not None:
                 return self._preview.site(folders, options)
