@@ -21,6 +21,7 @@ from sparkpub.collect import journal
 from sparkpub.collect.imports import import_results
 from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.log import Log
+from sparkpub.record import outside
 from sparkpub.record.errors import MatrixError
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.secrets import is_secret_name, without_secrets
@@ -98,8 +99,9 @@ def _logged(content: bytes, folder: Path, piece: int) -> bytes:
     for start in range(0, len(content), piece):
         log.write(content[start : start + piece])
     log.close()
-    evidence, _ = journal.seal(folder, folder, "run", {}, Redactor())
-    return journal.answered(folder, evidence)["log"]
+    (log_as_kept,), _, read = journal.seal(folder, folder, "run", {}, Redactor())
+    assert read["log"] == outside.content(folder / log_as_kept.path)
+    return read["log"]
 
 
 def _in_long_line(text: str, folder: Path) -> bytes:
