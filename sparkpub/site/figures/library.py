@@ -92,6 +92,10 @@ OF_CAMPAIGN = {
 """The figures that are not of one metric."""
 
 
+class _NothingToDrawError(SiteError):
+    """A figure that there is has no rows in a campaign or a part of it."""
+
+
 class Library:
     """The figures of a publication. Asking for one has it drawn, so that only what is shown gets drawn.
 
@@ -125,7 +129,7 @@ class Library:
         """Placeholders of those of these figures that the campaign has."""
         found, offers = [], self._offers(campaign.name)
         for name in names:
-            with suppress(SiteError):  # no rows for it
+            with suppress(_NothingToDrawError):
                 if name in offers:
                     found.append(self.add(self.figure(name, campaign.name)))
         return found
@@ -170,7 +174,7 @@ class Library:
             raise SiteError(what, remedy=suggestion(name, sorted(offers)))
         rows = offers[name].rows(cut)
         if not len(rows):
-            raise SiteError(
+            raise _NothingToDrawError(
                 f"figure {_key(name, campaign, part)}: this part of the campaign has nothing that it draws",
                 remedy="leave out a part, or ask for another figure",
             )

@@ -370,12 +370,10 @@ def per_machine(
         for row in each:
             share = 100 / abs(row.mean_baseline)
             ends = [share * end for end in row.ci95_difference or ()]
-            name, n = (
-                _session_name(campaign, row),
-                f"{row.n_baseline} and {row.n_candidate}",
-            )
             known = _with_ends(row.difference_percent, ends, row.verdict)
-            rows.append(about | known | {"name": of + name, "n": n})
+            known["name"] = of + _session_name(campaign, row)
+            known["n"] = f"{row.n_baseline} and {row.n_candidate}"
+            rows.append(about | known)
         known = _with_ends(whole.effect, whole.ci95_effect or (), whole.verdict)
         known |= {"name": of + ALL, "between": f"{whole.replication}. {whole.why}"}
         rows.append(about | known)

@@ -54,24 +54,9 @@ def users_of_model(
 
     Filled is the Pareto front: what no other point beats in one rate with no less of the other.
     """
-    closed = [
-        speed
-        for speed in speeds
-        if speed.load.at_once and speed.load.request_rate is None
-        if speed.per_user and GENERATION in speed.figures
-    ]
-    by_load = grouped(closed, lambda speed: (speed.load.tool, lengths_name(speed.load)))
-    choices = []
-    for same in by_load.values():
-        by_setup = grouped(same, lambda speed: speed.setup).values()
-        curves = [mine for mine in by_setup if len(mine) > 1]
-        if curves:
-            is_short = max(map(len, curves)) < FEWEST
-            usual = ONE.distance(replace(same[0].load, at_once=1))
-            choices.append((is_short, usual, -len(curves), curves))
-    if not choices:
+    curves = _curves(speeds)
+    if not curves:
         return None
-    *_, curves = min(choices, key=lambda choice: choice[:3])
     mine = [
         speed
         for curve in curves
@@ -83,10 +68,7 @@ def users_of_model(
             for speed in mine
         ]
     )
-    # Of each point against each other: the rates as columns.
-    ahead = points - points[:, None]
-    is_better = (ahead >= 0).all(axis=2) & (ahead > 0).any(axis=2)
-    beaten: NDArray[np.bool_] = np.any(is_better, axis=1)
+    beaten = _beaten(points)
     rows = _of_cells(
         mine,
         names,
@@ -130,6 +112,35 @@ def users_of_model(
         sample=f"{about} {drawn_of(len(drawn), len(lines), 'lines')}".strip(),
         note="Filled: no other point of the model gives both more.",
     )
+
+
+def _curves(speeds: Sequence[Speed]) -> Sequence[Sequence[Speed]]:
+    """The speeds of each set-up with several numbers of users, for one tool and lengths: those of lines that show a
+    shape, then those nearest to a usual request, then those of most set-ups."""
+    closed = [
+        speed
+        for speed in speeds
+        if speed.load.at_once and speed.load.request_rate is None
+        if speed.per_user and GENERATION in speed.figures
+    ]
+    by_load = grouped(closed, lambda speed: (speed.load.tool, lengths_name(speed.load)))
+    choices = []
+    for same in by_load.values():
+        by_setup = grouped(same, lambda speed: speed.setup).values()
+        curves = [mine for mine in by_setup if len(mine) > 1]
+        if curves:
+            is_short = max(map(len, curves)) < FEWEST
+            usual = ONE.distance(replace(same[0].load, at_once=1))
+            choices.append((is_short, usual, -len(curves), curves))
+    return min(choices, key=lambda choice: choice[:3])[-1] if choices else []
+
+
+def _beaten(points: Floats) -> NDArray[np.bool_]:
+    """Whether another point has more in one column, and no less in any."""
+    ahead = points - points[:, None]
+    is_better = (ahead >= 0).all(axis=2) & (ahead > 0).any(axis=2)
+    found: NDArray[np.bool_] = np.any(is_better, axis=1)
+    return found
 
 
 def _labels(
