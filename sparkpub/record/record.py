@@ -7,6 +7,7 @@ lies beside it. Opinions (is it an outlier, does it fit the machine) are compute
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -82,10 +83,17 @@ STRICT = ConfigDict(
 """An unknown field is an error. What a run has dozens of is a dataclass with slots, a fifth of the size of a model."""
 
 
+_GIVEN: set[str] = set()
+
+
 class Strict(BaseModel):
     """Immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(**STRICT, frozen=True)
+
+    def model_post_init(self, _context: object) -> None:
+        """Nobody asks which fields were given, and the sets of their names are a third of a record."""
+        object.__setattr__(self, "__pydantic_fields_set__", _GIVEN)
 
 
 class Declared(BaseModel):
@@ -391,7 +399,8 @@ class Isolation(Strict):
     """Who could write to the folder in which the command left its results."""
 
 
-class Memory(Strict):
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Memory:
     """The machine's memory at one moment, from /proc/meminfo and NVML, in GiB."""
 
     total_gib: Amount
@@ -412,6 +421,16 @@ class MemoryLedger(Strict):
     peak: Memory
 
 
+def _once(packages: dict[str, str]) -> dict[str, str]:
+    """The same for all runs of an environment: there are hundreds in each."""
+    return _packages((*packages.items(),))
+
+
+@lru_cache(maxsize=100)
+def _packages(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return dict(items)
+
+
 class Reproducibility(Strict):
     """What somebody else needs to run it again."""
 
@@ -419,7 +438,7 @@ class Reproducibility(Strict):
     sparkpub_commit: str | None = None
     sparkpub_clean: bool | None = None
     python: str | None = None
-    packages: dict[str, str] = {}
+    packages: Annotated[dict[str, str], AfterValidator(_once)] = {}
     """`pip freeze` of the environment measured: name to version."""
     packages_unavailable: str | None = None
     variables: dict[str, str] = {}

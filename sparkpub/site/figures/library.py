@@ -36,6 +36,8 @@ ENDINGS = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES} | {
     sweeps.LOAD.name: "sweep"
 }
 """Name of an axis to the end of its figures' names: `output-throughput-sweep`, `output-throughput-by-depth`."""
+KNOWN = 32
+"""Campaigns, and parts of them, of which tables and offers are kept: pages ask for one after the other."""
 
 
 class Offer(NamedTuple):
@@ -111,7 +113,7 @@ class Library:
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
-        self._offers = cache(self._offers_of)
+        self._offers = lru_cache(KNOWN)(self._offers_of)
         self.campaign = studied(publication)
         """The tables of a campaign by its name, or of a part of it: a `model`, an `environment` or a `workload`."""
 
@@ -215,7 +217,7 @@ def _key(name: str, campaign: str, part: Mapping[str, str]) -> str:
 def studied(publication: Publication) -> Callable[..., StudiedCampaign]:
     """What gives a campaign of a publication by its name, or a part of it, each made once."""
 
-    @cache
+    @lru_cache(KNOWN)
     def campaign(name: str, **part: str) -> StudiedCampaign:
         data = publication.dataset.campaign(name)
         if not part:
