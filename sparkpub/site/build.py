@@ -5,15 +5,16 @@
 Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from types import MappingProxyType
 
 from sparkpub.record.errors import ClaimError, SiteError
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.dataset import Dataset, load
+from sparkpub.review.dataset import CampaignData, Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.site import kept, manual, proofreading
 from sparkpub.site.browser import runtime
@@ -23,9 +24,9 @@ from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     blog,
+    campaigns,
     downloads,
     feed,
-    gathered,
     placing,
     preview_pictures,
     programs,
@@ -58,11 +59,14 @@ def build(
     # What people wrote comes first, since pages of theirs take the place of generated ones.
     library = Library(publication, drawings)
     written, posts = _written(publication, library)
-    for_posts = sorted(library.pictures)
+    # Most charts are theirs, and others draw meanwhile.
+    of_campaigns = campaigns.begun(
+        publication, sorted(library.pictures), drawings, cache
+    )
     generated = kept.files_once(
-        known and key("generated", known, posts, for_posts),
+        known and key("generated", known, posts),
         cache,
-        partial(_generated, publication, posts, for_posts, drawings, cache),
+        partial(_generated, publication, posts, drawings, cache),
     )
     browser = runtime.files(cache)
     meanwhile()
@@ -71,11 +75,13 @@ def build(
         **_evidence(publication),
         **browser.files,
     }
+    drawn = drawings.finished()
+    for files_of_campaign in of_campaigns(drawn):
+        found |= files_of_campaign
     for uri in found.keys() & written.keys():
         if not uri.endswith(".md"):
             what = f"two files share the address {uri}"
             raise SiteError(what, remedy="rename yours")
-    drawn = drawings.finished()
     found |= placing.Placing(library, drawn).placed(written, cache)
     cache.prune()
     return Site(found, of_runs(), browser[1:])
@@ -84,15 +90,12 @@ def build(
 def _generated(
     publication: Publication,
     posts: Sequence[blog.Post],
-    for_posts: Iterable[str],
     drawings: Drawings,
     cache: Cache,
 ) -> Callable[[], dict[str, File]]:
     """What gives the pages and files that follow from the data, and from what the `posts` say of themselves, but those
-    of runs. The figures `for_posts` have pictures."""
+    of campaigns and runs."""
     library = Library(publication, drawings)
-    library.pictures.update(for_posts)
-    others = gathered.of(publication, drawings, cache)
     table = programs.run_table(publication)
     pages = dict(tree.pages(publication, library, table, posts))
     found: dict[str, File] = {
@@ -106,10 +109,7 @@ def _generated(
 
     def finish() -> dict[str, File]:
         drawn = drawings.finished()
-        whole = placing.Placing(library, drawn).placed(found, cache)
-        for files_of_owner in others(drawn):
-            whole |= files_of_owner
-        return whole | cards()
+        return placing.Placing(library, drawn).placed(found, cache) | cards()
 
     return finish
 
@@ -118,10 +118,12 @@ def loaded(
     folders: Sequence[Path],
     options: SiteOptions,
     skip: Callable[[str], None] | None = None,
+    known: Mapping[Path, CampaignData] = MappingProxyType({}),
 ) -> Dataset:
-    """The data folders of a site: of owners that it has met, only what is kept is read until somebody asks for more."""
+    """The data folders of a site: of owners that it has met, only what is kept is read until somebody asks for more,
+    and of folders whose campaign is `known` nothing."""
     kept_of = partial(kept.kept_of, Cache(options.cache / WORK))
-    return load(*folders, skip=skip, kept_of=kept_of)
+    return load(*folders, skip=skip, kept_of=kept_of, known=known)
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
