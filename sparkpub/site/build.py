@@ -19,7 +19,14 @@ from sparkpub.review.results import Results
 from sparkpub.site import kept, manual, proofreading
 from sparkpub.site.browser import runtime
 from sparkpub.site.cache import WORK, Cache, key
-from sparkpub.site.content import SHELL, File, Page, Site, SiteOptions
+from sparkpub.site.content import (
+    SHELL,
+    File,
+    Page,
+    Site,
+    SiteOptions,
+    placeholders,
+)
 from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
@@ -36,7 +43,7 @@ from sparkpub.site.pages import (
 )
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, files, read, refuse_outside
-from sparkpub.site.words import Words
+from sparkpub.site.words import Named, Words
 
 __all__ = ["Site", "SiteOptions", "build"]
 
@@ -57,12 +64,14 @@ def build(
     of_runs = runs.begun(found_out, options, cache)
     publication = publish(dataset, options)
     # What people wrote comes first, since pages of theirs take the place of generated ones.
-    library = Library(publication, drawings)
-    written, posts = _written(publication, library)
+    written, posts, figures = _written(publication)
     # Most charts are theirs, and others draw meanwhile.
-    of_campaigns = campaigns.begun(
-        publication, sorted(library.pictures), drawings, cache
-    )
+    of_campaigns = campaigns.begun(publication, sorted(figures), drawings, cache)
+    pages = [
+        _with_figures(publication, uri, file, figures, drawings, cache)
+        for uri, file in written.items()
+        if isinstance(file, Page)
+    ]
     generated = kept.files_once(
         known and key("generated", known, posts),
         cache,
@@ -75,14 +84,15 @@ def build(
         **_evidence(publication),
         **browser.files,
     }
-    drawn = drawings.finished()
-    for files_of_campaign in of_campaigns(drawn):
+    for files_of_campaign in of_campaigns(drawings.finished()):
         found |= files_of_campaign
     for uri in found.keys() & written.keys():
         if not uri.endswith(".md"):
             what = f"two files share the address {uri}"
             raise SiteError(what, remedy="rename yours")
-    found |= placing.Placing(library, drawn).placed(written, cache)
+    found |= written
+    for page in pages:
+        found |= page()
     cache.prune()
     return Site(found, of_runs(), browser[1:])
 
@@ -220,10 +230,10 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
 
 
 def _written(
-    publication: Publication, library: Library
-) -> tuple[dict[str, File], Sequence[blog.Post]]:
-    """What people wrote, and the manual: Markdown with its figures bound to the data, everything else as it is; and the
-    posts in it."""
+    publication: Publication,
+) -> tuple[dict[str, File], Sequence[blog.Post], Mapping[str, Named]]:
+    """What people wrote, and the manual: Markdown bound to the data, everything else as it is; the posts in it; and by
+    key the figures that are shown."""
     sources = publication.options.sources
     words = words_of(publication)
     others: dict[str, File] = {}
@@ -239,14 +249,45 @@ def _written(
             others[uri] = path
         else:
             pages[uri] = words.page(read(path, uri))
-    shown = "".join(page.text for page in pages.values())
-    for mark, (name, part) in words.figures.items():
-        if mark in shown:
-            library.picture(*name, **part)
+    shown = placeholders("".join(page.text for page in pages.values()))
+    named = {placeholders(mark)[0]: asked for mark, asked in words.figures.items()}
     posts = blog.posts(pages)
-    series = dict(blog.with_series(pages, posts, publication))
-    rest = {uri: page for uri, page in pages.items() if uri not in series}
-    return others | rest | series, posts
+    pages |= blog.with_series(pages, posts, publication)
+    return others | pages, posts, {key: named[key] for key in shown if key in named}
+
+
+def _with_figures(
+    publication: Publication,
+    uri: str,
+    page: Page,
+    figures: Mapping[str, Named],
+    drawings: Drawings,
+    cache: Cache,
+) -> Callable[[], Mapping[str, File]]:
+    """What gives a page that people wrote, and the files of its figures."""
+    mine = [figures[key] for key in placeholders(page.text) if key in figures]
+    if not mine:
+        return lambda: {uri: page}
+    spoken_of = [
+        name
+        for _, part in mine
+        for name in publication.joined(publication.dataset.campaign(part["campaign"]))
+    ]
+    of = kept.basis(publication.review, publication.names, spoken_of)
+    about = kept.beside(publication.options), uri, page, mine
+
+    def begin() -> Callable[[], dict[str, File]]:
+        library = Library(publication, drawings)
+        for name, part in mine:
+            library.picture(*name, **part)
+
+        def finish() -> dict[str, File]:
+            drawn = drawings.finished()
+            return placing.Placing(library, drawn).placed({uri: page}, cache)
+
+        return finish
+
+    return kept.files_once(of and key("written", of, about), cache, begin)
 
 
 def _evidence(publication: Publication) -> dict[str, File]:

@@ -53,6 +53,10 @@ _SIDES = ("candidate", "baseline")
 _GIVE_VERDICTS = ("claim", "verdict", "evidence", "verdicts", "findings", "ledger")
 
 
+Named = tuple[tuple[str, ...], dict[str, str]]
+"""A figure as a page asks for it: its name, and its campaign and the part of it."""
+
+
 class TableColumn(NamedTuple):
     """A column of a table in prose: a statistic of a metric, or `interval` and a statistic, in one environment where it
     is named."""
@@ -67,7 +71,7 @@ class Words:
     gives the Markdown of a named chart."""
 
     def __init__(self, publication: Publication, figure: Callable[..., str]) -> None:
-        self.figures: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+        self.figures: dict[str, Named] = {}
         """What stands in pages for each figure that one of them named, to the name."""
         self._results = publication.results
         self._dataset = publication.dataset
@@ -81,7 +85,7 @@ class Words:
         self._pages: dict[WrittenPage, Page] = {}
         self._beside = kept.beside(publication.options)
         self._cache = cache.Cache(publication.options.cache / cache.WORK)
-        self._named: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+        self._named: dict[str, Named] = {}
         """The figures of the text at hand."""
         self._uri = ""
         self._links = True
