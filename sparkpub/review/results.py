@@ -130,7 +130,8 @@ class Results:
     @cached_property
     def capacities(self) -> pd.DataFrame:
         """A row per model, environment, load without its rate, and limit: the highest arrival rate that holds."""
-        return capacities.capacities(self.cells, self.campaigns)
+        each = [_capacities(reviewed) for reviewed in self.campaigns.values()]
+        return table(capacities.COLUMNS, pd.concat(each) if each else [])
 
     @cached_property
     def bandwidths(self) -> pd.DataFrame:
@@ -167,6 +168,13 @@ def _over(*campaigns: ReviewedCampaign) -> tuple[pd.DataFrame, pd.DataFrame]:
     """See `Results.over`: kept, since every metric of a campaign and every place that names it asks for the same."""
     together = _sessions(campaigns)
     return together, over.replications([together])
+
+
+@lru_cache(maxsize=32)
+def _capacities(reviewed: ReviewedCampaign) -> pd.DataFrame:
+    """Those of a campaign, kept."""
+    known = {reviewed.campaign.name: reviewed}
+    return capacities.capacities(reviewed.cells, known)
 
 
 def _sessions(campaigns: Iterable[ReviewedCampaign]) -> pd.DataFrame:

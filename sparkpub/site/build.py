@@ -34,6 +34,7 @@ from sparkpub.site.pages import (
     campaigns,
     downloads,
     feed,
+    model_page,
     placing,
     preview_pictures,
     programs,
@@ -66,8 +67,8 @@ def build(
     # What people wrote comes first, since pages of theirs take the place of generated ones.
     written, posts, figures = _written(publication)
     # Most charts are theirs, and others draw meanwhile.
-    of_campaigns = campaigns.begun(publication, sorted(figures), drawings, cache)
-    pages = [
+    pages = [*campaigns.begun(publication, sorted(figures), drawings, cache)]
+    own = [
         _with_figures(publication, uri, file, figures, drawings, cache)
         for uri, file in written.items()
         if isinstance(file, Page)
@@ -84,14 +85,14 @@ def build(
         **_evidence(publication),
         **browser.files,
     }
-    for files_of_campaign in of_campaigns(drawings.finished()):
-        found |= files_of_campaign
+    for page in pages:
+        found |= page()
     for uri in found.keys() & written.keys():
         if not uri.endswith(".md"):
             what = f"two files share the address {uri}"
             raise SiteError(what, remedy="rename yours")
     found |= written
-    for page in pages:
+    for page in own:
         found |= page()
     cache.prune()
     return Site(found, of_runs(), browser[1:])
@@ -108,6 +109,7 @@ def _generated(
     library = Library(publication, drawings)
     table = programs.run_table(publication)
     pages = dict(tree.pages(publication, library, table, posts))
+    of_models = [*model_page.begun(publication, drawings, cache)]
     found: dict[str, File] = {
         table.address: table.content,
         feed.ADDRESS: feed.feed(publication, posts),
@@ -119,7 +121,10 @@ def _generated(
 
     def finish() -> dict[str, File]:
         drawn = drawings.finished()
-        return placing.Placing(library, drawn).placed(found, cache) | cards()
+        whole = placing.Placing(library, drawn).placed(found, cache)
+        for model in of_models:
+            whole |= model()
+        return whole | cards()
 
     return finish
 
@@ -276,18 +281,13 @@ def _with_figures(
     of = kept.basis(publication.review, publication.names, spoken_of)
     about = kept.beside(publication.options), uri, page, mine
 
-    def begin() -> Callable[[], dict[str, File]]:
-        library = Library(publication, drawings)
+    def make(library: Library) -> Page:
         for name, part in mine:
             library.picture(*name, **part)
+        return page
 
-        def finish() -> dict[str, File]:
-            drawn = drawings.finished()
-            return placing.Placing(library, drawn).placed({uri: page}, cache)
-
-        return finish
-
-    return kept.files_once(of and key("written", of, about), cache, begin)
+    name = of and key("written", of, about)
+    return placing.once(name, uri, make, publication, drawings, cache)
 
 
 def _evidence(publication: Publication) -> dict[str, File]:

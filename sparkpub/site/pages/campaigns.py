@@ -3,6 +3,7 @@ beside the tables."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from pydantic_core import from_json, to_json
 
@@ -10,7 +11,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.site import kept
 from sparkpub.site.cache import Cache, key
 from sparkpub.site.content import File, Page
-from sparkpub.site.figures.draw import Drawings, Drawn
+from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     campaign_page,
@@ -21,48 +22,32 @@ from sparkpub.site.pages import (
 )
 from sparkpub.site.publication import Publication
 
-_SAID = "said.json"
-"""What a campaign found out, kept with its page."""
-Files = dict[str, File]
-"""By address: a campaign's page and its charts."""
-
 
 def begun(
     publication: Publication, pictured: Iterable[str], drawings: Drawings, cache: Cache
-) -> Callable[[Mapping[str, Drawn]], Iterator[Files]]:
-    """What gives the files of each campaign once everything is drawn, those of its figures that are `pictured` as PNG,
-    too. What is not in the cache asks for its charts now."""
-    known: list[Files] = []
-    made: list[tuple[str, CampaignData, Library, Page]] = []
+) -> Iterator[Callable[[], Mapping[str, File]]]:
+    """What gives the page of each campaign, and the files of its charts; those that are `pictured` as PNG, too."""
     for campaign in publication.campaigns:
         mine = [figure for figure in pictured if figure.startswith(f"{campaign.name}-")]
         name = _name(publication, campaign, mine)
-        files = kept.files(name, cache)
-        if files is None:
-            library = Library(publication, drawings)
-            library.pictures.update(mine)
-            made.append((name, campaign, library, page(publication, library, campaign)))
-        else:
-            found = dict(files)
-            said = found.pop(_SAID)
-            assert isinstance(said, bytes)
-            publication.said[campaign.name] = from_json(said)
-            known.append(found)
-
-    def finished(drawn: Mapping[str, Drawn]) -> Iterator[Files]:
-        yield from known
-        for name, campaign, library, made_page in made:
-            whole = {campaign_page.source(campaign): made_page}
-            found = placing.Placing(library, drawn).placed(whole, cache)
-            said = to_json(campaign_page.answers(publication, campaign))
-            kept.keep_files(name, cache, {**found, _SAID: said})
-            yield found
-
-    return finished
+        said, uri = name and key(name, "said"), campaign_page.source(campaign)
+        known = cache.get(said) if said else None
+        if known is not None:
+            publication.said[campaign.name] = from_json(known)
+        make = partial(page, publication, campaign, mine)
+        yield placing.once(name, uri, make, publication, drawings, cache)
+        if said and known is None:
+            cache.put(said, to_json(campaign_page.answers(publication, campaign)))
 
 
-def page(publication: Publication, library: Library, campaign: CampaignData) -> Page:
+def page(
+    publication: Publication,
+    campaign: CampaignData,
+    pictured: Iterable[str],
+    library: Library,
+) -> Page:
     """The page of a campaign."""
+    library.pictures.update(pictured)
     lead = campaign_page.context(publication, library, campaign)
     made = templating.page("campaign", publication=publication, lead=lead)
     seen = {"image": preview_pictures.card(campaign)}

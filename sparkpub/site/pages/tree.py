@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 
 from sparkpub.site.content import File, Page, SearchAnswer
-from sparkpub.site.figures import speeds
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     campaign_page,
@@ -48,7 +47,8 @@ def pages(
     ordered = campaign_page.in_order(publication)
     cards = [campaign_page.card(publication, item) for item in ordered]
     yield "campaigns/index.md", page("campaigns", campaigns=cards)
-    yield from _models(page, publication, library)
+    models = map(model_page.entry, model_page.models(publication))
+    yield "models/index.md", page("models", models=[*models])
     yield from _owners(page, publication)
 
     yield "measure/index.md", page("measure", figures=measure_page.FIGURES)
@@ -88,22 +88,3 @@ def _front(page: MakePage, publication: Publication, posts: Sequence[Post]) -> P
         for card in front["answers"]
     )
     return replace(page("index", front_page=front), answers=answers)
-
-
-def _models(
-    page: MakePage, publication: Publication, library: Library
-) -> Iterator[tuple[str, File]]:
-    """The list of models, and the page of each."""
-    models = model_page.models(publication)
-    entries = [model_page.entry(model) for model in models]
-    yield "models/index.md", page("models", models=entries)
-    for model in models:
-        figures = (
-            model_page.curve(publication, model, speeds.users_of_model),
-            model_page.versions_figure(publication, model),
-            model_page.curve(publication, model, speeds.context_of_model),
-        )
-        places = ["" if figure is None else library.add(figure) for figure in figures]
-        found = model_page.context(publication, model, *places)
-        words = found_by.of_speeds(model.speeds)
-        yield model.uri, replace(page("model", model=found), found_by=words)
