@@ -6,6 +6,7 @@ Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `s
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -287,7 +288,16 @@ def _with_figures(
         return page
 
     name = of and key("written", of, about)
-    return placing.once(name, uri, make, publication, drawings, cache)
+    made = placing.once(name, uri, make, publication, drawings, cache)
+
+    def whole() -> dict[str, File]:
+        files = dict(made())
+        placed = files[uri]
+        assert isinstance(placed, Page)
+        # What is kept has no dates.
+        return files | {uri: replace(placed, meta=page.meta)}
+
+    return whole
 
 
 def _evidence(publication: Publication) -> dict[str, File]:

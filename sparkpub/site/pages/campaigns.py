@@ -62,4 +62,4 @@ def _name(
     together, options = publication.joined(campaign), publication.options
     of = kept.basis(publication.review, publication.names, together)
     about = publication.home, options.name, options.url, options.repo_url
-    return of and key("page", of, about, pictured)
+    return of and key("page", campaign.name, of, about, pictured)
