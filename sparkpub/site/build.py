@@ -67,18 +67,17 @@ def build(
     publication = publish(dataset, options)
     # What people wrote comes first, since pages of theirs take the place of generated ones.
     written, posts, figures = _written(publication)
-    # Most charts are theirs, and others draw meanwhile.
-    pages = [*campaigns.begun(publication, sorted(figures), drawings, cache)]
+    pictured = sorted(figures)
+    generated = kept.files_once(
+        known and key("generated", known, posts, pictured),
+        cache,
+        partial(_generated, publication, posts, pictured, drawings, cache),
+    )
     own = [
         _with_figures(publication, uri, file, figures, drawings, cache)
         for uri, file in written.items()
         if isinstance(file, Page)
     ]
-    generated = kept.files_once(
-        known and key("generated", known, posts),
-        cache,
-        partial(_generated, publication, posts, drawings, cache),
-    )
     browser = runtime.files(cache)
     meanwhile()
     found: dict[str, File] = {
@@ -86,8 +85,6 @@ def build(
         **_evidence(publication),
         **browser.files,
     }
-    for page in pages:
-        found |= page()
     for uri in found.keys() & written.keys():
         if not uri.endswith(".md"):
             what = f"two files share the address {uri}"
@@ -102,15 +99,18 @@ def build(
 def _generated(
     publication: Publication,
     posts: Sequence[blog.Post],
+    pictured: Sequence[str],
     drawings: Drawings,
     cache: Cache,
 ) -> Callable[[], dict[str, File]]:
     """What gives the pages and files that follow from the data, and from what the `posts` say of themselves, but those
-    of campaigns and runs."""
+    of runs. Those figures have pictures that are `pictured`."""
+    # First, since most charts are theirs, and others draw meanwhile.
+    begun = [*campaigns.begun(publication, pictured, drawings, cache)]
     library = Library(publication, drawings)
     table = programs.run_table(publication)
     pages = dict(tree.pages(publication, library, table, posts))
-    of_models = [*model_page.begun(publication, drawings, cache)]
+    begun += model_page.begun(publication, drawings, cache)
     found: dict[str, File] = {
         table.address: table.content,
         feed.ADDRESS: feed.feed(publication, posts),
@@ -123,8 +123,8 @@ def _generated(
     def finish() -> dict[str, File]:
         drawn = drawings.finished()
         whole = placing.Placing(library, drawn).placed(found, cache)
-        for model in of_models:
-            whole |= model()
+        for made in begun:
+            whole |= made()
         return whole | cards()
 
     return finish

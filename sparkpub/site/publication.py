@@ -126,14 +126,13 @@ class Publication:
         return "excluded" if run in self.review.excluded else "counted"
 
     def joined(self, campaign: CampaignData) -> tuple[str, ...]:
-        """The campaign and those that a claim joins with it, as measurements of the same: see `repeated_in`. In one
-        order for all of them, since what they show together takes long to work out."""
-        found = {campaign.name}
+        """The campaign and those that a claim joins with it, as measurements of the same: see `repeated_in`."""
+        found = {campaign.name: None}
         for verdict in self.verdicts:
-            together = {verdict.claim.campaign, *verdict.claim.repeated_in}
+            together = (verdict.claim.campaign, *verdict.claim.repeated_in)
             if campaign.name in together:
-                found |= together
-        return tuple(name for name in self.dataset.campaigns if name in found)
+                found |= dict.fromkeys(together)
+        return tuple(name for name in found if name in self.dataset.campaigns)
 
     def findings_of(self, campaign: CampaignData) -> Sequence[Finding]:
         """What the checks found in a campaign."""
