@@ -147,11 +147,7 @@ class Results:
     def over(self, campaigns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The comparisons of all these campaigns as single machines measured them, in this order, and their
         `replications`."""
-        measured, together = _over(
-            *(self._with_earlier[name] for name in sorted(campaigns))
-        )
-        places = [campaigns.index(name) for name in measured["campaign"]]
-        return measured.iloc[np.argsort(places, kind="stable")], together
+        return _over(*(self._with_earlier[name] for name in campaigns))
 
     # -- row by row, for code that puts rows into words ----------------------------------------------------------
 
