@@ -54,7 +54,7 @@ def pages(
     yield "measure/index.md", page("measure", figures=measure_page.FIGURES)
     yield measure_page.FIGURES, measure_page.published(publication)
 
-    explorer = programs.explorer(publication, library, runs)
+    explorer = programs.explorer(library, runs)
     yield "runs/index.md", page("runs", explorer=explorer)
     yield "compare/index.md", page("compare", figures=measure_page.FIGURES)
 
