@@ -45,7 +45,7 @@ from sparkpub.site.pages import (
 )
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, files, read, refuse_outside
-from sparkpub.site.words import Named, Words
+from sparkpub.site.words import NamedFigure, Words
 
 __all__ = ["Site", "SiteOptions", "build"]
 
@@ -237,7 +237,7 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
 
 def _written(
     publication: Publication,
-) -> tuple[dict[str, File], Sequence[blog.Post], Mapping[str, Named]]:
+) -> tuple[dict[str, File], Sequence[blog.Post], Mapping[str, NamedFigure]]:
     """What people wrote, and the manual: Markdown bound to the data, everything else as it is; the posts in it; and by
     key the figures that are shown."""
     sources = publication.options.sources
@@ -266,7 +266,7 @@ def _with_figures(
     publication: Publication,
     uri: str,
     page: Page,
-    figures: Mapping[str, Named],
+    figures: Mapping[str, NamedFigure],
     drawings: Drawings,
     cache: Cache,
 ) -> Callable[[], Mapping[str, File]]:

@@ -59,7 +59,7 @@ _SIDES = ("candidate", "baseline")
 _GIVE_VERDICTS = ("claim", "verdict", "evidence", "verdicts", "findings", "ledger")
 
 
-Named = tuple[tuple[str, ...], dict[str, str]]
+NamedFigure = tuple[tuple[str, ...], dict[str, str]]
 """A figure as a page asks for it: its name, and its campaign and the part of it."""
 
 
@@ -77,7 +77,7 @@ class Words:
     gives the Markdown of a named chart."""
 
     def __init__(self, publication: Publication, figure: Callable[..., str]) -> None:
-        self.figures: dict[str, Named] = {}
+        self.figures: dict[str, NamedFigure] = {}
         """What stands in pages for each figure that one of them named, to the name."""
         self._site = publication
         self._verdicts = {verdict.claim.id: verdict for verdict in publication.verdicts}
@@ -86,7 +86,7 @@ class Words:
         self._pages: dict[WrittenPage, Page] = {}
         self._beside = kept.beside(publication.options)
         self._cache = cache.Cache(publication.options.cache / cache.WORK)
-        self._named: dict[str, Named] = {}
+        self._named: dict[str, NamedFigure] = {}
         """The figures of the text at hand."""
         self._uri = ""
         self._links = True
