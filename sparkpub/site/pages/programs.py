@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from sparkpub.record.derived import values_of
-from sparkpub.record.metrics import ranked
+from sparkpub.record.metrics import Metric, ranked
 from sparkpub.review.names import parts_of
 from sparkpub.site.figures import explore
 from sparkpub.site.figures.library import Library
 from sparkpub.site.publication import Publication, cell_label, run_address
 
 ProgramRow = dict[str, Any]
-FIRST = 25
+FIRST = 10
 """Runs that the page has; a browser fetches all when a reader asks for more."""
 COLUMNS = 4
 """Metrics that the table begins with."""
@@ -30,53 +30,48 @@ class RunTable(NamedTuple):
     """Every run as a row, and the file in which the explorer finds them: its address changes with its content."""
 
     rows: Sequence[ProgramRow]
+    metrics: Sequence[Metric]
+    titles: Mapping[str, str]
     address: str
     content: bytes
 
 
 def run_table(publication: Publication) -> RunTable:
-    """The table of all runs."""
-    rows = list(_runs(publication))
-    content = to_json(rows)
-    digest = hashlib.sha256(content).hexdigest()[:8]
-    return RunTable(rows, f"data/runs.{digest}.json", content)
-
-
-def explorer(
-    publication: Publication, library: Library, table: RunTable
-) -> dict[str, Any] | None:
-    """What the explorer's template needs, or None where there is no run with a metric.
-
-    `settings` is read by `explorer.js`: the address of the runs from the root of the
-    site, the titles of campaigns, and the decimals of metrics.
-    """
+    """The table of all runs; the file has what `explorer.js` says of them, too: the titles of campaigns, and the
+    decimals of metrics."""
     found = {
         metric.name: metric
         for campaign in publication.campaigns
         for metric in publication.metrics(campaign)
     }
-    if not found:
+    rows, metrics = list(_runs(publication)), ranked(found.values())
+    titles = {one.name: one.info.title for one in publication.campaigns}
+    decimals = {metric.name: metric.decimals for metric in metrics}
+    content = to_json({"rows": rows, "titles": titles, "decimals": decimals})
+    digest = hashlib.sha256(content).hexdigest()[:8]
+    address = f"data/runs.{digest}.json"
+    return RunTable(rows, metrics, titles, address, content)
+
+
+def explorer(library: Library, table: RunTable) -> dict[str, Any] | None:
+    """What the explorer's template needs, or None where there is no run with a metric."""
+    rows, metrics, titles, address, _ = table
+    if not metrics:
         return None
-    metrics, rows = ranked(found.values()), table.rows
     having = Counter(name for row in rows for name in row)
     # The first view is of what most runs have, so that it is not empty.
     common = [one for one in metrics if 2 * having[one.name] > len(rows)] or metrics
     across, up, columns = common[0], common[min(1, len(common) - 1)], common[:COLUMNS]
-    titles = {one.name: one.info.title for one in publication.campaigns}
     fields = {axis: _values(rows, axis, titles) for axis in FIELDS}
     # What is special about one of several environments has no room in a legend of all campaigns.
     called = {row["environment"]: parts_of(row["environment"])[0] for row in rows}
     figure = explore.figure(rows, across, up, called)
     return {
-        "settings": {
-            "rows": table.address,
-            "titles": titles,
-            "decimals": {metric.name: metric.decimals for metric in metrics},
-        },
+        "rows": address,
         "metrics": metrics,
         "across": across,
         "up": up,
-        "figure": library.add(replace(figure, rows_at=table.address)),
+        "figure": library.add(replace(figure, rows_at=f"{address}#rows")),
         "fields": {axis: keys for axis, keys in fields.items() if len(keys) > 1},
         "axes": AXES,
         "columns": columns,

@@ -7,10 +7,9 @@ const WIDE = ['campaign', 'model', 'workload', 'flags'];
 const FOUND_IN = ['run', 'cell', 'campaign', 'flags'];
 
 export async function start(element, charts) {
-  const {rows, titles, decimals} = JSON.parse(element.dataset.spExplorer);
   // Whole, since the theme may read a link again when the address has already moved on.
   const root = new URL(element.dataset.spRoot, location).href;
-  const all = await json(root + rows);
+  const {rows: all, titles, decimals} = await json(root + element.dataset.spExplorer);
   const form = element.querySelector('form');
   const table = element.querySelector('table[data-sp-own]');
   const more = element.querySelector('button[name=more]');
@@ -23,16 +22,22 @@ export async function start(element, charts) {
 
   const standard = [...heads.cells].map((head) => head.firstChild.value);
   const labels = Object.fromEntries([...heads.querySelectorAll('button'), ...x.options].map((one) => [one.value, one.textContent]));
-  const boxes = [...x.options]
-    .filter(({value}) => !standard.includes(value))
-    .map(({value}) => make('label', {}, make('input', {type: 'checkbox', name: 'columns', value}), labels[value]));
-  form.querySelector('.sp-columns').append(...boxes);
+  const box = (name, value, label) => make('label', {}, make('input', {type: 'checkbox', name, value}), label);
+  const others = [...x.options].filter(({value}) => !standard.includes(value));
+  form.querySelector('.sp-columns').append(...others.map(({value}) => box('columns', value, labels[value])));
+  const called = (name, row) => (name === 'campaign' ? titles[row.campaign] : row[name]);
+  // Of fields with many values the page has the name alone.
+  for (const place of form.querySelectorAll('[data-sp-field]')) {
+    const name = place.dataset.spField;
+    const labelled = new Map(all.map((row) => [row[name], called(name, row)]));
+    place.append(...sorted(labelled, ([, label]) => label.toLowerCase()).map(([value, label]) => box(name, value, label)));
+  }
 
   const head = (name) =>
     make('th', {scope: 'col'}, make('button', {type: 'button', name: 'sort', value: name, textContent: labels[name]}));
 
   const cell = (row, name) => {
-    const value = name === 'campaign' ? titles[row.campaign] : row[name];
+    const value = called(name, row);
     if (!(name in decimals)) return make('td', {className: WIDE.includes(name) ? 'sp-wide-cell' : ''}, value);
     const missing = make('span', {className: 'sp-none'}, 'not available');
     return make('td', {}, value === undefined ? missing : number(value, decimals[name]));
