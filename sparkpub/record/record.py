@@ -7,7 +7,6 @@ lies beside it. Opinions (is it an outlier, does it fit the machine) are compute
 
 import re
 from datetime import datetime
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -421,14 +420,8 @@ class MemoryLedger(Strict):
     peak: Memory
 
 
-def _once(packages: dict[str, str]) -> dict[str, str]:
-    """The same for all runs of an environment: there are hundreds in each."""
-    return _packages((*packages.items(),))
-
-
-@lru_cache(maxsize=100)
-def _packages(items: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    return dict(items)
+_PACKAGES: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+"""Hundreds are in an environment, and the same in all its runs."""
 
 
 class Reproducibility(Strict):
@@ -438,7 +431,10 @@ class Reproducibility(Strict):
     sparkpub_commit: str | None = None
     sparkpub_clean: bool | None = None
     python: str | None = None
-    packages: Annotated[dict[str, str], AfterValidator(_once)] = {}
+    packages: Annotated[
+        dict[str, str],
+        AfterValidator(lambda found: _PACKAGES.setdefault((*found.items(),), found)),
+    ] = {}
     """`pip freeze` of the environment measured: name to version."""
     packages_unavailable: str | None = None
     variables: dict[str, str] = {}
