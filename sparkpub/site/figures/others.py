@@ -35,10 +35,9 @@ from sparkpub.site.figures.figure import (
     Entry,
     Figure,
     Heads,
-    Value,
+    Line,
     chart,
     plain,
-    table_of,
     telling,
 )
 from sparkpub.site.figures.telemetry import read
@@ -48,8 +47,6 @@ from sparkpub.site.study import KEYS, StudiedCampaign
 FEWEST = 3
 """Points from which on there is a picture."""
 GIGA = 1e9
-BuildLine = dict[str, Value]
-"""A row of a table: head to what stands below it."""
 
 
 # ---- Capacity --------------------------------------------------------------------------------------------------------
@@ -116,7 +113,7 @@ def capacity(_: StudiedCampaign, rows: pd.DataFrame) -> Figure:
             # The darker shades of the ramp would hide the figures.
             shades=(0.05, 0.25, 0.6),
         ),
-        table=table_of(told),
+        table=[*told],
     )
 
 
@@ -188,7 +185,7 @@ def bandwidth(_: StudiedCampaign, rows: pd.DataFrame) -> Figure:
             legend="Weights",
             log=True,
         ),
-        table=table_of(rows["tip"]),
+        table=[*rows["tip"]],
     )
 
 
@@ -207,37 +204,45 @@ COLOURS = {
 def coverage(campaign: StudiedCampaign, cells: Mapping[Cell, str]) -> Figure:
     """`coverage`: how many planned runs of each cell are in which state, and in the table a link to each that is
     there. Where no matrix says what was planned, those are all."""
-    states = {cell: Counter[str]() for cell in cells}
-    for record in campaign.records:
-        states[record.cell]["done" if record.status == "ok" else "failed"] += 1
-    for cell, covered in campaign.data.covered.items():
-        if campaign.holds(*cell):
-            states[cell] = Counter({name: getattr(covered, name) for name in COLOURS})
     recorded = grouped(campaign.data.runs, lambda run: run.record.cell)
-    told: list[BuildLine] = []
+    planned, total = campaign.data.covered, Counter[str]()
+    told: list[Line] = []
     rows: list[dict[str, Any]] = []
-    for cell, numbers in states.items():
+    for cell, called in cells.items():
         runs = recorded.get(cell, [])
+        states = Counter(
+            "done" if run.record.status == "ok" else "failed" for run in runs
+        )
+        if cell in planned:
+            states = Counter({name: getattr(planned[cell], name) for name in COLOURS})
+        total += states
+        number = states.total()
         line: dict[str, str] = {
-            "Cell": cells[cell],
-            "Planned": str(numbers.total()),
-            **{name.capitalize(): str(numbers[name]) for name in COLOURS},
+            "Cell": called,
+            "Planned": str(number),
+            **{name.capitalize(): str(states[name]) for name in COLOURS},
             "Records": str(len(runs)),
         }
         links = [Entry(str(run.record.iteration), run_address(run)) for run in runs]
         told.append({**line, "Iterations": links})
-        more = f" ({len(runs)} records)" if len(runs) > numbers.total() else ""
-        for state, number in (+numbers).items():
-            row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
-            row |= {"group": state, "column": state, "text": f"{number}{more}"}
-            row |= {"tip": line, "colour": f"var(--sp-{COLOURS[state]})"}
-            rows.append(row | {"first": numbers["done"] - numbers.total()})
+        more = f" ({len(runs)} records)" if len(runs) > number else ""
+        about: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
+        about |= {"tip": line, "first": states["done"] - number}
+        rows += [
+            {
+                **about,
+                "column": state,
+                "text": f"{of}{more}",
+                "colour": f"var(--sp-{COLOURS[state]})",
+            }
+            for state, of in (+states).items()
+        ]
     shown, _, note = placed(campaign, campaign.worded(pd.DataFrame(rows)), beside=False)
     return Figure(
-        says=said.coverage(sum(states.values(), Counter())),
+        says=said.coverage(total),
         sample=f"Numbers are runs. {note}".strip(),
         chart=chart(shapes.grid, shown, across="State"),
-        table=table_of(told),
+        table=told,
     )
 
 
@@ -269,7 +274,7 @@ def utilisation(
         "second": ("x", "{:g}".format),
         "busy": ("value", "{:.1f} %".format),
     }
-    told: list[BuildLine] = []
+    told: list[Line] = []
     for run, stretches in runs:
         about = dict(zip(KEYS, run.record.cell, strict=True))
         about |= {"run": run.run_id, "href": run_address(run)}
@@ -295,7 +300,7 @@ def utilisation(
             shades=SHADES,
             unit="GPU utilisation (%)",
         ),
-        table=table_of(told),
+        table=told,
     )
 
 
@@ -386,7 +391,7 @@ def per_machine(
             f"The interval of “{ALL}” holds for machines like these."
         ),
         chart=chart(shapes.forest, shown, title=DIFFERENCE, band=margin),
-        table=table_of(shown["tip"]),
+        table=[*shown["tip"]],
     )
 
 
