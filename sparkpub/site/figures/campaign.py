@@ -261,9 +261,11 @@ def in_order(
     long_enough = {row.cell for row in found}
     cells = cells[[cell in long_enough for cell in cells_of(cells)]]
     half = cells["trend_slope"] * (cells["n"] - 1) / 2
-    begin = cells.assign(x=cells["runs"].str[0].map(places), value=cells["p50"] - half)
-    end = cells.assign(x=cells["runs"].str[-1].map(places), value=cells["p50"] + half)
-    means = pd.concat([begin, end]).assign(kind="mean")
+    ends = [
+        cells.assign(x=cells["runs"].str[at].map(places), value=cells["p50"] + beside)
+        for at, beside in ((0, -half), (-1, half))
+    ]
+    means = pd.concat(ends).assign(kind="mean")
     rows = pd.concat([means, runs.assign(kind="run", x=runs["number"])])
     return Figure(
         says=said.drift(campaign, metric) or _headline(campaign, metric),
@@ -379,7 +381,7 @@ def _with_room(
     """The rows, and behind them what the axis of each panel has to show at least, where its values are equal or nearly
     so: it would number them with digits that nobody measured."""
     reach, room = FEWEST_STEPS * 10.0**-metric.decimals, []
-    panels = [each for _, each in rows.groupby("panel")] if "panel" in rows else [rows]
+    panels = [mine for _, mine in rows.groupby("panel")] if "panel" in rows else [rows]
     for mine in panels:
         low, high = mine[column].min(), mine[column].max()
         if high - low < reach:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sparkpub.record.store import Stored
 from sparkpub.record.text import (
@@ -24,7 +23,6 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.models import is_large
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
-from sparkpub.review.statistics.estimate import Floats
 from sparkpub.review.tables.bandwidths import UNKNOWN
 from sparkpub.review.tables.capacities import LIMITS, TOLD_SECONDS, in_order
 from sparkpub.review.tables.column import TableRow
@@ -310,30 +308,26 @@ def busy(stored: Stored) -> pd.DataFrame:
     telemetry knows of no GPU."""
     telemetry = read(stored)
     points = telemetry.timed("gpu_utilization_percent") if telemetry else ()
-    if len(points) < 2:
-        return pd.DataFrame()
-    times, values = np.array(points).T
-    begin, end = times.min(), times.max()
-    if begin == end:
+    samples = pd.DataFrame(points, columns=["at", "busy"])
+    begin, end = samples["at"].min(), samples["at"].max()
+    if not begin < end:
         return pd.DataFrame()
     width = (end - begin) / STRETCHES
-    places = np.minimum((times - begin) // width, STRETCHES - 1)
-    there, place = np.unique(places, return_inverse=True)
-    shades = np.digitize(_means(values, place), SHADES)
-    is_new = (np.diff(shades, prepend=-1) != 0) | (np.diff(there, prepend=-2) != 1)
-    stretch = np.cumsum(is_new) - 1
+    place = ((samples["at"] - begin) // width).clip(upper=STRETCHES - 1)
+    means = samples.groupby(place)["busy"].mean()
+    shades = np.digitize(means, SHADES)
+    is_new = (np.diff(shades, prepend=-1) != 0) | (
+        np.diff(means.index, prepend=-2) != 1
+    )
+    stretch = place.map(pd.Series(is_new.cumsum(), means.index))
+    ends = place.groupby(stretch)
     rows = {
-        "x": begin + width * there[is_new],
-        "end": begin + width * there[np.append(is_new[1:], True)] + width,
-        "value": _means(values, stretch[place]),
-        "mean": values.mean(),
+        "x": begin + width * ends.min(),
+        "end": begin + width * ends.max() + width,
+        "value": samples.groupby(stretch)["busy"].mean(),
+        "mean": samples["busy"].mean(),
     }
     return pd.DataFrame(rows).round(2)
-
-
-def _means(values: Floats, of: NDArray[np.int64]) -> Floats:
-    """The mean of the values of each group, by the group's number."""
-    return np.bincount(of, values) / np.bincount(of)
 
 
 # ---- Machines --------------------------------------------------------------------------------------------------------
