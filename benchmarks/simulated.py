@@ -126,12 +126,12 @@ def how_over_machines() -> str:
     )
 
 
-def page() -> str:
-    """Every part of it under the name by which a page asks for it."""
+def parts() -> dict[str, str]:
+    """Every part of it by the name by which a page asks for it."""
     wrong: Sequence[Simulated] = ("false_equivalent", "false_difference")
     shown: Sequence[Simulated] = ("shown_equivalent", "shown_difference")
     machines = over_machines()
-    parts = {
+    return {
         "simulation": how(),
         "size": _tables(wrong, required=True),
         "power": _tables(shown, required=True),
@@ -139,7 +139,6 @@ def page() -> str:
         "simulation-machines": how_over_machines(),
         "size-machines": f"Percent of campaigns:\n\n{reference.table(machines.header, machines.rows)}",
     }
-    return "\n\n".join(f"# {name}\n\n{text}" for name, text in parts.items()) + "\n"
 
 
 def _tables(kinds: Sequence[Simulated], *, required: bool) -> str:
@@ -154,4 +153,5 @@ def _tables(kinds: Sequence[Simulated], *, required: bool) -> str:
 
 if __name__ == "__main__":
     harness.parser(__doc__).parse_args()
-    reference.SIMULATED.write_text(page(), encoding="utf-8")
+    for name, text in parts().items():
+        (reference.PARTS / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")

@@ -3,7 +3,6 @@
 Raises ClaimError that says what there is, where a scope names nothing or too much.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from sparkpub.record.documents import suggestion
@@ -14,24 +13,31 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.tables.column import TableRow
+from sparkpub.review.vocabulary import STATISTICS
+
+ALL = "*"
+"""Of all campaigns together."""
 
 
 class NotMeasuredYetError(ClaimError):
     """An expression asks for runs that the matrix declares and `collect` has not measured yet."""
 
 
-def matches(item: object, wanted: Mapping[str, str]) -> bool:
-    """Whether an item has these values under these names."""
-    return all(getattr(item, name) == value for name, value in wanted.items())
+def compares(statistic: str) -> bool:
+    """Whether a statistic is of one environment against another."""
+    known = STATISTICS.get(statistic)
+    return statistic == "verdict" or (known is not None and known.compares)
 
 
 class Scopes:
-    """Finds what scopes name in one dataset. `default` is the campaign of a page, for scopes that name none."""
+    """Finds what scopes name in one dataset. `default` is the campaign of a page, for scopes that name none; `asked`
+    are the campaigns that were found so far, or `ALL`."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
         self._dataset = results.reviewed.dataset
         self.default = ""
+        self.asked: set[str] = set()
 
     def campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:
         """The campaign that is named, that of the page, or the only one there is."""
@@ -39,6 +45,7 @@ class Scopes:
         name = campaign or self.default
         if not name and len(known) == 1:
             name = next(iter(known))
+            self.asked.add(ALL)
         if name not in known:
             what = f"no campaign {name!r}" if name else "which campaign is meant"
             remedy = (
@@ -47,6 +54,7 @@ class Scopes:
             if not known:
                 remedy = "collect or import one: there is none yet"
             raise ClaimError(what, remedy=remedy)
+        self.asked.add(name)
         return known[name]
 
     def select(
@@ -81,53 +89,51 @@ class Scopes:
         return self._results.reviewed.campaigns[self.campaign(**scope).name]
 
     def quantity(
-        self,
-        statistic: str,
-        metric: str,
-        *,
-        against: str = "",
-        candidate: str = "",
-        baseline: str = "",
-        **scope: Any,
+        self, statistic: str, metric: str, *, against: str = "", **scope: Any
     ) -> Quantity:
         """A statistic over the runs of a scope, or of a candidate against a baseline."""
-        choose = self.measured if metric else self.select
-        sides = (candidate, baseline) if candidate else None
-        for side in sides or ():
-            choose(environment=side, **scope)
-        group = self.select(environment=sides, **scope) if sides else choose(**scope)
+        sides = None
+        if compares(statistic):
+            sides, scope = self._sides(**scope)
+            group = self.select(environment=sides, **scope)
+        else:
+            group = self.measured(**scope) if metric else self.select(**scope)
         refuse_unknown(group, *filter(None, (metric, against)))
         margin = self.campaign(**scope).margin_percent
         return ask(statistic, Question(group, metric, against, sides, margin))
 
-    def sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
-        """The scope with candidate and baseline filled in from the campaign."""
-        campaign = self.campaign(**scope)
-        _, environments, _ = campaign.axes
-        baseline = scope.get("baseline") or campaign.baseline
-        others = [name for name in environments if name != baseline]
-        if not scope.get("candidate") and len(others) != 1:
-            raise ClaimError(
-                f"which environment is compared with {baseline}",
-                remedy=f"add candidate=, one of {', '.join(others) or 'none'}",
-            )
-        named = {"candidate": scope.get("candidate") or others[0]}
-        return {**scope, "baseline": baseline, **named}
-
-    def comparison(self, metric: str, *, campaign: str = "", **wanted: Any) -> TableRow:
+    def comparison(self, metric: str, **scope: Any) -> TableRow:
         """The comparison of a metric that has these axes. Raises ClaimError where there is none, or more than one."""
-        name = self.campaign(campaign=campaign).name
-        cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
-        for side in (wanted["candidate"], wanted["baseline"]):
-            self.measured(campaign=campaign, environment=side, **cells)
-        known = self._results.comparison_rows.where(campaign=name, metric=metric)
-        found = [row for row in known if matches(row, wanted)]
+        (candidate, baseline), wanted = self._sides(**scope)
+        wanted["campaign"] = self.campaign(**wanted).name
+        found = self._results.comparison_rows.where(
+            metric=metric, candidate=candidate, baseline=baseline, **wanted
+        )
         if len(found) != 1:
             what = f"{len(found)} comparisons of {metric} match"
             raise ClaimError(what, remedy="name model and workload of one")
         return found[0]
 
-    def model_id(self, name: str, scope: Mapping[str, Any]) -> str:
+    def _sides(
+        self, *, candidate: str = "", baseline: str = "", **scope: Any
+    ) -> tuple[tuple[str, str], dict[str, Any]]:
+        """Candidate and baseline, as the campaign has them where they are not named, and the scope without them.
+        Raises as `measured` does for either."""
+        campaign = self.campaign(**scope)
+        baseline = baseline or campaign.baseline
+        if not candidate:
+            others = [name for name in campaign.axes[1] if name != baseline]
+            if len(others) != 1:
+                raise ClaimError(
+                    f"which environment is compared with {baseline}",
+                    remedy=f"add candidate=, one of {', '.join(others) or 'none'}",
+                )
+            (candidate,) = others
+        for side in (candidate, baseline):
+            self.measured(environment=side, **scope)
+        return (candidate, baseline), scope
+
+    def model_id(self, name: str, scope: dict[str, Any]) -> str:
         """The id of a model by its key in the campaign."""
         runs = self.select(**scope, model=name, include="all")
         return runs.records[0].requested.model_id

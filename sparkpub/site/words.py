@@ -7,6 +7,7 @@ stops the build with file and line.
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,14 +26,21 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import cache, expressions, kept
 from sparkpub.site.content import Page
-from sparkpub.site.pages import campaign_page, hardware, reference
-from sparkpub.site.pages.reference import plain
+from sparkpub.site.pages import (
+    campaign_page,
+    claims,
+    hardware,
+    reference,
+    templating,
+)
+from sparkpub.site.pages.templating import markdown_text
 from sparkpub.site.prose import BOUND, JUDGED, UNIT
 from sparkpub.site.publication import Publication
 from sparkpub.site.scopes import (
+    ALL,
     NotMeasuredYetError,
     Scopes,
-    matches,
+    compares,
     refuse_unknown,
 )
 from sparkpub.site.sources import WrittenPage
@@ -51,6 +59,10 @@ _SIDES = ("candidate", "baseline")
 _GIVE_VERDICTS = ("claim", "verdict", "evidence", "verdicts", "findings", "ledger")
 
 
+NamedFigure = tuple[tuple[str, ...], dict[str, str]]
+"""A figure as a page asks for it: its name, and its campaign and the part of it."""
+
+
 class TableColumn(NamedTuple):
     """A column of a table in prose: a statistic of a metric, or `interval` and a statistic, in one environment where it
     is named."""
@@ -65,21 +77,16 @@ class Words:
     gives the Markdown of a named chart."""
 
     def __init__(self, publication: Publication, figure: Callable[..., str]) -> None:
-        self.figures: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+        self.figures: dict[str, NamedFigure] = {}
         """What stands in pages for each figure that one of them named, to the name."""
-        self._results = publication.results
-        self._dataset = publication.dataset
-        self._publication = publication
-        self._review = publication.review
+        self._site = publication
         self._verdicts = {verdict.claim.id: verdict for verdict in publication.verdicts}
-        self._facts = publication.facts
-        self._readers = publication.names
         self._scopes = Scopes(publication.results)
         self._figure = figure
         self._pages: dict[WrittenPage, Page] = {}
-        self._decided_by = kept.decided_by(self._review, publication.options)
+        self._beside = kept.beside(publication.options)
         self._cache = cache.Cache(publication.options.cache / cache.WORK)
-        self._named: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+        self._named: dict[str, NamedFigure] = {}
         """The figures of the text at hand."""
         self._uri = ""
         self._links = True
@@ -99,22 +106,34 @@ class Words:
         self, source: WrittenPage, text: str, lines: int = 0, *, links: bool = False
     ) -> str:
         """A text of a page with every figure in place; so many lines of the file stand before it. A title is no place
-        for links. It is kept for the data that it speaks of."""
+        for links. It is kept as long as the campaigns are the same of which it speaks."""
         campaign = source.meta.get("campaign") or ""
-        name = cache.key("said", self._decided_by, source.uri, campaign, text, links)
-        entry = self._cache.get(name) if self._decided_by else None
-        try:
-            said, named = from_json(entry or b"")
-        except ValueError:
+        name = cache.key("said", self._beside, source.uri, campaign, text, links)
+        said, named, of, asked = self._kept(name)
+        if not of or of != self._basis(asked):
             self._uri, self._links, self._named = source.uri, links, {}
-            self._scopes.default = campaign
+            self._scopes.default, self._scopes.asked = campaign, set()
             said = expressions.render(self._words, text, source.uri, lines)
-            named = self._named
-            if self._decided_by and "{{" in text:
-                self._cache.put(name, to_json([said, named]))
+            named, asked = self._named, sorted(self._scopes.asked)
+            if "{{" in text:
+                entry = said, named, self._basis(asked), asked
+                self._cache.put(name, to_json(entry))
         for mark, (figure, scope) in named.items():
             self.figures[mark] = tuple(figure), scope
         return str(said)
+
+    def _kept(self, name: str) -> tuple[Any, Any, str, list[str]]:
+        """A text as it was, its figures, and what it followed from: a digest of those campaigns, and their names."""
+        with suppress(ValueError, TypeError):
+            said, named, of, asked = from_json(self._cache.get(name) or b"")
+            return said, named, of, asked
+        return "", {}, "", []
+
+    def _basis(self, asked: Sequence[str]) -> str:
+        """A digest of what decides what is said of these campaigns; empty where nothing says it."""
+        if ALL in asked:
+            asked = sorted(self._site.dataset.campaigns)
+        return kept.basis(self._site.review, self._site.names, asked)
 
     def _word_called(self, name: str) -> Callable[..., str]:
         """A word that says so where its runs are still to be measured, and before whose units no line breaks."""
@@ -144,7 +163,7 @@ class Words:
         names = [
             name for name, found in STATISTICS.items() if found.kind == "comparison"
         ]
-        results, of_comparison = self._results, (*names, "verdict")
+        results, of_comparison = self._site.results, (*names, "verdict")
         sides = ("model", "workload", "campaign", *_SIDES)
         for word, rows, axes, statistics in (
             ("value", results.cell_rows, (*AXES, "campaign"), (*_SHOWN, "trend_p")),
@@ -154,7 +173,7 @@ class Words:
                 scope = ", ".join(f'{axis}="{getattr(row, axis)}"' for axis in axes)
                 for statistic in statistics:
                     yield f'{word}("{statistic}", "{row.metric}", {scope})'
-        yield from (f'fact("{name}")' for name in self._facts)
+        yield from (f'fact("{name}")' for name in self._site.facts)
         yield from (f'verdict("{name}")' for name in self._verdicts)
 
     # -- runs --------------------------------------------------------------------------------------------------
@@ -168,24 +187,20 @@ class Words:
         **scope: Any,
     ) -> str:
         """A statistic over the runs of a scope: `value("mean", "peak_memory_gib", model="deepseek",
-        environment="native")`. `include="all"` counts every record; `against` names a second metric."""
+        environment="native")`. `include="all"` counts every record; `against` names a second metric. Of an environment
+        against the campaign's baseline, `compare("difference", "peak_memory_gib", model="deepseek")`; `verdict` is that
+        of `sparkpub stats`."""
+        if statistic == "verdict":
+            return str(self._scopes.comparison(metric, **scope).verdict)
         return self._scopes.quantity(statistic, metric, **scope).text(decimals)
+
+    compare = value
 
     def interval(
         self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
     ) -> str:
-        """The 95 % interval of a statistic of `value` or, with `candidate` and `baseline`, of `compare`."""
+        """The 95 % interval of a statistic."""
         return self._scopes.quantity(statistic, metric, **scope).interval(decimals)
-
-    def compare(
-        self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
-    ) -> str:
-        """An environment against the campaign's baseline: `compare("difference", "peak_memory_gib",
-        model="deepseek")`. `verdict` is that of `sparkpub stats`."""
-        sides = self._scopes.sides(scope)
-        if statistic == "verdict":
-            return str(self._scopes.comparison(metric, **sides).verdict)
-        return self._scopes.quantity(statistic, metric, **sides).text(decimals)
 
     def extent(
         self,
@@ -280,22 +295,20 @@ class Words:
     ) -> str:
         """One value of a table, of runs or of a comparison."""
         statistic = column.statistic.removeprefix(INTERVAL)
-        known = STATISTICS.get(statistic)
-        say: Callable[..., str] = self.value
-        if statistic == "verdict" or (known and known.compares):
-            say, runs = self.compare, self._scopes.sides(runs)
-        else:
+        if not compares(statistic):
             if column.environment:
                 runs = runs | {"environment": column.environment}
             if column.metric not in self._scopes.select(**runs).metrics:
                 return NOT_AVAILABLE
-        if statistic != column.statistic:
-            say = self.interval
+        say = self.value if statistic == column.statistic else self.interval
         return say(statistic, column.metric, decimals=decimals, **runs)
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
-        return reference.coverage(self._scopes.reviewed(**scope), self._readers)
+        reviewed = self._scopes.reviewed(**scope)
+        return templating.text(
+            "coverage.md.j2", reviewed=reviewed, names=self._site.names
+        ).strip()
 
     def figure(self, *name: str, **scope: str) -> str:
         """A chart by name, or a line in its place while no run of its campaign is good."""
@@ -311,14 +324,14 @@ class Words:
 
     def claim(self, name: str) -> str:
         """The sentence of a claim with the verdict behind it; of what is undecided the bound comes before."""
-        told = [reference.bound(self._verdict(name)), self._word(name)]
+        told = [claims.bound(self._verdict(name)), self._word(name)]
         said = self.says(name).rstrip(".")
         return f"{said} ({'; '.join(filter(None, told))})."
 
     def verdict(self, name: str) -> str:
         """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed. What is
         undecided has its bound behind it."""
-        bound = reference.bound(self._verdict(name))
+        bound = claims.bound(self._verdict(name))
         if bound and self._links:
             return f"{self._word(name)} ({bound})"
         return self._word(name)
@@ -333,15 +346,17 @@ class Words:
 
     def says(self, name: str) -> str:
         """The sentence of a claim, as its test makes it."""
-        return plain(self._verdict(name).says)
+        return markdown_text(self._verdict(name).says)
 
     def evidence(self, name: str) -> str:
         """The figures behind a verdict, in one sentence."""
         verdict = self._verdict(name)
-        return plain(self._readers.in_words(verdict.claim.campaign, verdict.text))
+        said = self._site.names.in_words(verdict.claim.campaign, verdict.text)
+        return markdown_text(said)
 
     def verdicts(self, word: str = "", *, campaign: str = "") -> str:
         """How many claims have a verdict; all claims without a word."""
+        self._scopes.asked.add(ALL)
         chosen = [
             verdict
             for verdict in self._verdicts.values()
@@ -352,11 +367,8 @@ class Words:
 
     def ledger(self) -> str:
         """Claims with verdict, evidence and source."""
-        links = {
-            name: f"[{plain(data.info.title)}]({self._address(f'campaigns/{name}.md')})"
-            for name, data in self._dataset.campaigns.items()
-        }
-        return reference.ledger(list(self._verdicts.values()), self._readers, links)
+        self._scopes.asked.add(ALL)
+        return claims.ledger(self._site, self._address)
 
     def fact(self, name: str) -> str:
         """A figure that is not from runs, linked to its source."""
@@ -364,7 +376,7 @@ class Words:
 
     def facts(self) -> str:
         """Every fact with its source."""
-        return reference.facts(list(self._facts.values()))
+        return claims.facts(self._site.facts)
 
     def finding(self, check: str = "", **scope: Any) -> str:
         """How many findings there are of a check (or, without one, of all): `finding("drift", severity="warning")`."""
@@ -372,8 +384,9 @@ class Words:
 
     def findings(self, check: str = "", **scope: Any) -> str:
         """Every finding of a check (or of all) as a list, in plain words."""
+        names = self._site.names
         found = dict.fromkeys(
-            f"- **{item.severity}**: {plain(self._readers.in_words(item.campaign, item.message))}"
+            f"- **{item.severity}**: {markdown_text(names.in_words(item.campaign, item.message))}"
             for item in self._findings(check, **scope)
         )
         return "\n".join(found) or "- none"
@@ -382,9 +395,14 @@ class Words:
         self, check: str, *, campaign: str = "", severity: str = ""
     ) -> list[Finding]:
         of = campaign or self._scopes.default
-        given = {"check": check, "severity": severity, "campaign": of}
-        wanted = {name: value for name, value in given.items() if value}
-        return [item for item in self._review.findings if matches(item, wanted)]
+        self._scopes.asked.add(of or ALL)
+        return [
+            item
+            for item in self._site.review.findings
+            if check in ("", item.check)
+            and severity in ("", item.severity)
+            and of in ("", item.campaign)
+        ]
 
     # -- names, models, machines, documentation ----------------------------------------------------------------
 
@@ -392,13 +410,13 @@ class Words:
         """What readers call a model, an environment or a workload of a campaign: `name(model="qwen72b")`; of several,
         one after the other."""
         of_campaign = self._scopes.campaign(campaign=campaign).name
-        of = self._readers.campaign(of_campaign).by_axis
+        of = self._site.names.campaign(of_campaign).by_axis
         for axis, key in keys.items():
             if key not in of.get(axis, ()):
                 near = suggestion(key, sorted(of.get(axis, ())))
                 remedy = near if axis in of else f"write one of {', '.join(of)}"
                 raise ClaimError(f"no {axis} {key!r} to name", remedy=remedy)
-        return plain(", ".join(of[axis][key] for axis, key in keys.items()))
+        return markdown_text(", ".join(of[axis][key] for axis, key in keys.items()))
 
     def model(self, name: str, fact: str, **scope: Any) -> str:
         """A fact of the catalogue about a model, by its key in the campaign: `model("qwen72b", "weight_bytes")`."""
@@ -417,17 +435,22 @@ class Words:
 
     def hardware(self) -> str:
         """Each machine that has runs, as their records describe it."""
-        return hardware.machines(
-            campaign_page.in_order(self._publication), self._address
-        )
+        self._scopes.asked.add(ALL)
+        ordered = campaign_page.in_order(self._site)
+        return hardware.machines(ordered, self._address)
 
     def catalogued(self, kind: CatalogueFile) -> str:
         """What the catalogue knows of the "models" or the "machines" that have runs."""
+        self._scopes.asked.add(ALL)
         if kind not in ("models", "machines"):
             remedy = "write models or machines"
             raise ClaimError(f"no part {kind!r} of the catalogue", remedy=remedy)
-        records = [stored.record for stored in self._dataset.runs]
-        return hardware.catalogued(kind, records)
+        records = [stored.record for stored in self._site.dataset.runs]
+        if kind == "models":
+            names = [record.requested.model_id for record in records]
+        else:
+            names = [record.machine.kind or "" for record in records]
+        return reference.catalogued(kind, dict.fromkeys(names))
 
     def package(self, extras: str = "") -> str:
         """What pip, pipx and uv take to install this sparkpub, with its extras; `package("repository")` is the address
@@ -440,21 +463,24 @@ class Words:
 
     def reference(self, name: str) -> str:
         """A part of the method that is made from the registries: `reference("metrics")`."""
+        self._scopes.asked.add(ALL)
         own: dict[str, Metric] = {}
-        for campaign in self._publication.campaigns:
-            own |= {one.name: one for one in self._publication.metrics(campaign)}
+        for campaign in self._site.campaigns:
+            own |= {one.name: one for one in self._site.metrics(campaign)}
         return reference.of(name, own)
 
     def _verdict(self, name: str) -> Verdict:
         if name not in self._verdicts:
             raise ClaimError(f"no claim {name!r}", remedy="add it to claims.yaml")
-        return self._verdicts[name]
+        verdict = self._verdicts[name]
+        self._scopes.asked |= {verdict.claim.campaign, *verdict.claim.repeated_in}
+        return verdict
 
     def _fact(self, name: str) -> Fact:
-        if name not in self._facts:
+        if name not in self._site.facts:
             remedy = "add it to facts.yaml with its source"
             raise ClaimError(f"no fact {name!r}", remedy=remedy)
-        return self._facts[name]
+        return self._site.facts[name]
 
     def _link(self, text: str, target: str, classes: str) -> str:
         if not self._links:
@@ -485,8 +511,8 @@ def proof(source: WrittenPage) -> Page:
 
 def _mark(name: str) -> Callable[..., str]:
     def mark(*given: object, **_: object) -> str:
-        judges = name == "compare" and given[:1] == ("verdict",)
-        return JUDGED if judges or name in _GIVE_VERDICTS else BOUND
+        judges = given[:1] == ("verdict",) or name in _GIVE_VERDICTS
+        return JUDGED if judges else BOUND
 
     return mark
 

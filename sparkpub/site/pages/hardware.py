@@ -1,129 +1,94 @@
-"""The machines behind the figures, as the records describe them, and what the shipped catalogue knows of them."""
+"""The machines behind the figures, as the records describe them."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from sparkpub.record import catalogue
-from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.record import Record
-from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
-from sparkpub.site.pages import reference
-from sparkpub.site.pages.reference import plain
+from sparkpub.site.pages import templating
 
 UNDESCRIBED = "A machine that its records do not describe"
-GPU = {
-    "name": "GPU",
-    "memory_total_gib": "GPU memory (GiB)",
-    "compute_capability": "compute capability",
-    "power_limit_watt": "power limit (W)",
-    "clock_max_sm_mhz": "highest SM clock (MHz)",
+FACTS = {
+    "GPU": "machine.gpus.name",
+    "GPU memory (GiB)": "machine.gpus.memory_total_gib",
+    "compute capability": "machine.gpus.compute_capability",
+    "power limit (W)": "machine.gpus.power_limit_watt",
+    "highest SM clock (MHz)": "machine.gpus.clock_max_sm_mhz",
+    "processor": "machine.cpu",
+    "CPUs": "machine.cpu_count",
+    "architecture": "machine.arch",
+    "memory (GiB)": "machine.memory_total_gib",
+    "memory shared with the GPU": "machine.unified_memory",
+    "firmware": "machine.firmware",
+    "operating system": "machine.os",
+    "kernel": "machine.kernel",
+    "control groups": "machine.cgroup",
+    "driver": "machine.driver",
+    "CUDA": "machine.cuda_driver",
+    "power mode": "machine.power_mode",
+    "locked SM clock (MHz)": "machine.clocks_locked_mhz",
+    "engine": "observed.engine observed.engine_version",
+    "Python": "reproducibility.python",
+    "container engine": "container.engine container.engine_version",
+    "container runtime": "container.runtime container.runtime_version",
+    "NVIDIA container toolkit": "container.toolkit_version",
 }
-MACHINE = {
-    "cpu": "processor",
-    "cpu_count": "CPUs",
-    "arch": "architecture",
-    "memory_total_gib": "memory (GiB)",
-    "unified_memory": "memory shared with the GPU",
-    "firmware": "firmware",
-    "os": "operating system",
-    "kernel": "kernel",
-    "cgroup": "control groups",
-    "driver": "driver",
-    "cuda_driver": "CUDA",
-    "power_mode": "power mode",
-    "clocks_locked_mhz": "locked SM clock (MHz)",
-}
-"""Field of a record to what readers call it."""
-LinkOf = Callable[[str], str]
-"""From the source of a page to its address as a link of the page at hand."""
+"""What readers call a fact to where records have it, of an engine and its version to both. What the run showed: which
+engine a tool measures is known without it, and is no reading."""
+MACHINE = [
+    label for label, path in FACTS.items() if re.fullmatch(r"machine\.\w+", path)
+]
+"""What is said to be missing where no record has it."""
 
 
-def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
-    """A heading and a table for each kind of machine that has runs, in the order in which they ran."""
+def machines(campaigns: Sequence[CampaignData], address: Callable[[str], str]) -> str:
+    """A heading and a table for each kind of machine that has runs, in the order in which they ran. `address` gives the
+    way to a page."""
     records = [record for campaign in campaigns for record in campaign.records]
-    of_kind = grouped(records, lambda record: setup_of(record).machine or UNDESCRIBED)
-    parts = []
-    for name, mine in of_kind.items():
-        runs = Counter(record.campaign for record in mine)
-        links = [
-            _link(campaign, address, runs[campaign.name])
-            for campaign in campaigns
-            if campaign.name in runs
-        ]
-        rows = [("campaigns", "<br>".join(links))]
-        ids = {record.machine.id for record in mine} - {None}
-        if len(ids) > 1:
-            rows.append(("machines", f"{len(ids)}, told apart by a salted hash"))
-        described = [_described(record) for record in mine]
-        for field in described[0]:
-            values = dict.fromkeys(told[field] for told in described)
-            known = [plain(value) for value in values if value]
-            if known:
-                rows.append((field, "<br>".join(known)))
-        parts += [f"## {plain(name)}", reference.table(("what", "as recorded"), rows)]
-        missing = [name for name in MACHINE.values() if name not in dict(rows)]
-        if missing:
-            parts.append(f"Not recorded: {', '.join(missing)}.")
-    return "\n\n".join(parts) or "No run yet."
+    by_kind = grouped(records, lambda record: setup_of(record).machine or UNDESCRIBED)
+    found = [_machine(name, mine, campaigns) for name, mine in by_kind.items()]
+    return templating.text("hardware.md.j2", machines=found, address=address).strip()
 
 
-def _described(record: Record) -> dict[str, str]:
-    """What a record says of its machine, field by field; "" where it does not."""
-    machine, seen, box = record.machine, record.observed, record.container
-    found = {}
-    for name, label in GPU.items():
-        values = Counter(_text(getattr(gpu, name)) for gpu in machine.gpus)
-        told = [
-            f"{n} × {text}" if n > 1 else text for text, n in values.items() if text
-        ]
-        found[label] = "; ".join(told)
-    for name, label in MACHINE.items():
-        found[label] = _text(getattr(machine, name))
-    # What the run showed; which engine a tool measures is known without it, and is no reading.
-    found["engine"] = _spaced(seen.engine, seen.engine_version)
-    made = record.reproducibility
-    found["Python"] = _text(made and made.python)
-    engine, toolkit = "", ""
-    if box is not None:
-        names = (
-            _spaced(box.engine, box.engine_version),
-            _spaced(box.runtime, box.runtime_version),
+def _machine(
+    name: str, records: Sequence[Record], campaigns: Sequence[CampaignData]
+) -> dict[str, Any]:
+    runs = Counter(record.campaign for record in records)
+    facts = {}
+    for label, paths in FACTS.items():
+        told = dict.fromkeys(_told(record, paths) for record in records)
+        facts[label] = list(filter(None, told))
+    return {
+        "name": name,
+        "campaigns": [(one, runs[one.name]) for one in campaigns if runs[one.name]],
+        "ids": len({record.machine.id for record in records} - {None}),
+        "facts": facts,
+        "missing": [label for label in MACHINE if not facts[label]],
+    }
+
+
+def _told(record: Record, paths: str) -> str:
+    """What a record says under these paths; "" where it says nothing."""
+    return " ".join(filter(None, (_value(record, path) for path in paths.split())))
+
+
+def _value(item: object, path: str) -> str:
+    """What stands under a path, of several alike once with their number: `2 × NVIDIA H200`."""
+    name, _, rest = path.partition(".")
+    value = getattr(item, name, None)
+    if isinstance(value, tuple):
+        found = Counter(_value(each, rest) for each in value)
+        return "; ".join(
+            f"{n} × {text}" if n > 1 else text for text, n in found.items() if text
         )
-        engine, toolkit = ", ".join(filter(None, names)), _text(box.toolkit_version)
-    return found | {"container engine": engine, "NVIDIA container toolkit": toolkit}
-
-
-def _text(value: object) -> str:
+    if rest:
+        return _value(value, rest)
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,.5g}" if isinstance(value, float) else str(value)
-
-
-def _spaced(*parts: str | None) -> str:
-    return " ".join(part for part in parts if part)
-
-
-def catalogued(kind: CatalogueFile, records: Iterable[Record]) -> str:
-    """The facts of the catalogue about the models or the machines of these runs; a sentence where it has none."""
-    known = catalogue.models() if kind == "models" else catalogue.machines()
-    names = dict.fromkeys(
-        record.requested.model_id if kind == "models" else record.machine.kind or ""
-        for record in records
-    )
-    entries = [
-        reference.entry_of_catalogue(kind, name) for name in names if name in known
-    ]
-    return "\n\n".join(entries) or f"It has none of the {kind} on this site."
-
-
-def _link(campaign: CampaignData, address: LinkOf, runs: int) -> str:
-    imported = ", imported" if campaign.info.origin is not None else ""
-    target = address(f"campaigns/{campaign.name}.md")
-    return (
-        f"[{plain(campaign.info.title)}]({target}) ({counted(runs, 'run')}{imported})"
-    )

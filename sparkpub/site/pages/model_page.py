@@ -2,8 +2,9 @@
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import METRICS, Metric
@@ -18,9 +19,14 @@ from sparkpub.review.results import Results
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, RATES, Speed
 from sparkpub.review.tables.column import TableRow
+from sparkpub.site import kept
+from sparkpub.site.cache import Cache, key
+from sparkpub.site.content import File, Page
 from sparkpub.site.figures import speeds as curves
+from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.pages import memory, model_links
+from sparkpub.site.figures.library import Library
+from sparkpub.site.pages import found_by, memory, model_links, placing, templating
 from sparkpub.site.pages.leaderboard_page import entry_text
 from sparkpub.site.pages.measure_page import identity
 from sparkpub.site.publication import Publication
@@ -55,6 +61,35 @@ def models(publication: Publication) -> list[ModelPage]:
     found = grouped(publication.speeds, lambda speed: speed.model)
     ordered = sorted(found.items(), key=lambda item: item[0].key)
     return [ModelPage(name, speeds) for name, speeds in ordered]
+
+
+def begun(
+    publication: Publication, drawings: Drawings, cache: Cache
+) -> Iterator[Callable[[], Mapping[str, File]]]:
+    """What gives the page of each model, and the files of its charts."""
+    boards = [(board.machine, board.title) for board in publication.boards]
+    keys = {
+        campaign.name: {publication.names.entity(one).key for one in campaign.examples}
+        for campaign in publication.campaigns
+    }
+    for model in models(publication):
+        where = [name for name, known in keys.items() if model.name.key in known]
+        of = kept.basis(publication.review, publication.names, where)
+        about = kept.beside(publication.options), boards, model.uri
+        name, make = of and key("model", of, about), partial(_page, publication, model)
+        yield placing.once(name, model.uri, make, publication, drawings, cache)
+
+
+def _page(publication: Publication, model: ModelPage, library: Library) -> Page:
+    figures = (
+        curve(publication, model, curves.users_of_model),
+        versions_figure(publication, model),
+        curve(publication, model, curves.context_of_model),
+    )
+    places = ["" if figure is None else library.add(figure) for figure in figures]
+    found = context(publication, model, *places)
+    made = templating.page("model", publication=publication, model=found)
+    return replace(made, found_by=found_by.of_speeds(model.speeds))
 
 
 def entry(model: ModelPage) -> dict[str, Any]:

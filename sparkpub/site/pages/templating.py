@@ -23,12 +23,12 @@ from sparkpub.site.publication import slug
 SHIPPED = Path(__file__).parent / "templates"
 MOST_BARE = 99_999
 """A larger number has commas."""
-_SPECIAL = re.compile(r"[^\w\s.,]|_")
+_SPECIAL = re.compile(r"[!-$&-+/:-@\[-`{-~-]")
 
 
 def markdown_text(text: Any) -> Markup:
     """Text as it is, in Markdown: every sign that could mean something becomes a character reference."""
-    plain = " ".join(str(text).split())
+    plain = " ".join(str(text).splitlines())
     return Markup(_SPECIAL.sub(lambda sign: f"&#{ord(sign[0])};", plain))  # noqa: S704 - this is the escaping
 
 

@@ -1,5 +1,6 @@
 """Prose bound to data: every function gives the figure of the records, and every mistake stops with file and line."""
 
+import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.results import Results
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.pages import reference
+from sparkpub.site.pages import claims
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import source_of
 from sparkpub.site.words import Words
@@ -61,7 +62,7 @@ def words(published_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Wor
 
 
 def rendered(words: Words, text: str, uri: str) -> str:
-    return words.page(source_of(text, uri)).text
+    return html.unescape(words.page(source_of(text, uri)).text)
 
 
 def said(words: Words, expression: str) -> str:
@@ -191,16 +192,16 @@ def test_a_figure_comes_from_the_records(
 
 def test_a_changed_verdict_is_shown_in_place(words: Words) -> None:
     """The same claim, recorded as supported: the preview says what the text was written for."""
-    data = words._dataset
+    data = words._site.dataset
     stale = verdict_on(
         data,
-        words._review,
+        words._site.review,
         id="old",
         campaign="phase1",
         include="all",
         expect={"holds": "runs = 60"},
     )
-    other = words_of(words._review, [stale])
+    other = words_of(words._site.review, [stale])
     assert rendered(other, '{{ verdict("old") }}', "a.md").startswith(
         "[refuted, written for supported]("
     )
@@ -276,4 +277,4 @@ def a_verdict(
     ],
 )
 def test_what_is_undecided_has_its_bound_beside_it(verdict: Any, said: str) -> None:
-    assert reference.bound(verdict).replace("\u00a0", " ") == said
+    assert claims.bound(verdict).replace("\u00a0", " ") == said
