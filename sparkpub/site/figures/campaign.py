@@ -1,7 +1,7 @@
 """The figures of a campaign's metrics: a question to its tables, a shape, a sentence, a table."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,8 +18,7 @@ from sparkpub.site.figures.figure import (
     Entry,
     Figure,
     Heads,
-    Line,
-    Shape,
+    TableLine,
     chart,
     telling,
 )
@@ -142,7 +141,7 @@ def bars(
 def _of_cells(
     campaign: StudiedCampaign,
     metric: Metric,
-    shape: Shape,
+    shape: Callable[..., shapes.Spec],
     rows: pd.DataFrame,
     *,
     spaced: bool = False,
@@ -423,7 +422,7 @@ def _joined(*said: str) -> str:
     return " ".join(filter(None, said))
 
 
-def _table_of_cells(campaign: StudiedCampaign, metric: Metric) -> list[Line]:
+def _table_of_cells(campaign: StudiedCampaign, metric: Metric) -> list[TableLine]:
     """Cells with the statistics of a metric and links to their runs."""
     measured = campaign.runs(metric)
     head = "Runs" if measured["counts"].all() else "Runs (in brackets: left out)"

@@ -36,11 +36,11 @@ Heads = Mapping[str, tuple[Hashable, Callable[[Any], Value]]]
 """Head of a table to the column of rows that stands below it, and what is written of each of its values."""
 
 
-Line = Mapping[str, Value]
+TableLine = Mapping[str, Value]
 """A row of a table for readers: head to what stands below it; rows of one table have the same heads."""
 
 
-def known(table: Sequence[Line]) -> list[str]:
+def known(table: Sequence[TableLine]) -> list[str]:
     """The heads of a table without those below which nothing is known; what its rows are about stays."""
     about, *others = table[0]
 
@@ -63,7 +63,7 @@ class Figure:
 
     says: str
     chart: Chart
-    table: Sequence[Line] = ()
+    table: Sequence[TableLine] = ()
     sample: str = ""
     note: str = ""
     title: str = ""
@@ -93,11 +93,9 @@ def telling(rows: pd.DataFrame, heads: Heads) -> pd.DataFrame:
     return rows.assign(tip=column(rows, tips))
 
 
-Shape = Callable[..., Spec]
-"""One of the seven shapes, maybe with some of its options."""
-
-
-def chart(shape: Shape, rows: "pd.DataFrame | Sequence[Row]", **options: Any) -> Chart:
+def chart(
+    shape: Callable[..., Spec], rows: "pd.DataFrame | Sequence[Row]", **options: Any
+) -> Chart:
     """Rows as one of the shapes draws them, with the options of the shape."""
     drawn = plain(rows) if isinstance(rows, pd.DataFrame) else rows
     return Chart(partial(shape, **options), drawn)

@@ -33,7 +33,7 @@ from sparkpub.site.figures.figure import (
     Entry,
     Figure,
     Heads,
-    Line,
+    TableLine,
     chart,
     plain,
     telling,
@@ -204,7 +204,7 @@ def coverage(campaign: StudiedCampaign, cells: Mapping[Cell, str]) -> Figure:
     there. Where no matrix says what was planned, those are all."""
     recorded = grouped(campaign.data.runs, lambda run: run.record.cell)
     planned, total = campaign.data.covered, Counter[str]()
-    told: list[Line] = []
+    told: list[TableLine] = []
     rows: list[dict[str, Any]] = []
     for cell, called in cells.items():
         runs = recorded.get(cell, [])
@@ -272,7 +272,7 @@ def utilisation(
         "second": ("x", "{:g}".format),
         "busy": ("value", "{:.1f} %".format),
     }
-    told: list[Line] = []
+    told: list[TableLine] = []
     for run, stretches in runs:
         about = dict(zip(KEYS, run.record.cell, strict=True))
         about |= {"run": run.run_id, "href": run_address(run)}

@@ -12,7 +12,7 @@ from sparkpub.record.text import listed
 from sparkpub.site.content import block_key
 from sparkpub.site.figures import shapes
 from sparkpub.site.figures.draw import Chart
-from sparkpub.site.figures.figure import Figure, Line
+from sparkpub.site.figures.figure import Figure, TableLine
 from sparkpub.site.figures.theme import axis_title
 from sparkpub.site.publication import run_file
 
@@ -96,7 +96,7 @@ def figure(stored: Stored, found: Trace) -> Figure:
     says = f"{round(last, 2):.3g} seconds from launch"
     if stored.record.phases:
         says += f"; shaded: {listed(phase.name for phase in stored.record.phases)}"
-    table: list[Line] = []
+    table: list[TableLine] = []
     for panel, points in found.lines.items():
         values = [f"{end(points, key=itemgetter(1))[1]:.1f}" for end in (min, max)]
         table.append(

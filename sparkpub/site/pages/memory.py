@@ -10,7 +10,7 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.models import stated_sizes
 from sparkpub.review.physics import machine_of
 from sparkpub.review.speeds import Speed
-from sparkpub.site.figures.figure import Entry, Line
+from sparkpub.site.figures.figure import Entry, TableLine
 from sparkpub.site.publication import Publication, run_address
 from sparkpub.site.study import StudiedCampaign
 
@@ -22,7 +22,7 @@ Parts = Mapping[str, float]
 """Part of the memory to its size in GiB."""
 
 
-def ledger(whole: StudiedCampaign) -> tuple[str, list[Line]] | None:
+def ledger(whole: StudiedCampaign) -> tuple[str, list[TableLine]] | None:
     """Which part is the largest, and a row per cell: one real run, the median by free memory, at its peak. None where
     no record says where memory went: a run beside an idle GPU used none of its."""
     known = [
@@ -43,7 +43,7 @@ def ledger(whole: StudiedCampaign) -> tuple[str, list[Line]] | None:
     if not {*shown} - {"free"}:
         return None
     heads = {name: f"{name[0].upper()}{name[1:]} (GiB)" for name in shown}
-    rows: list[Line] = []
+    rows: list[TableLine] = []
     for label, link, parts in body:
         sizes = {head: _size(parts.get(name, 0.0)) for name, head in heads.items()}
         rows.append({"Cell": label, "Run": link, **sizes})
@@ -142,9 +142,9 @@ def fits(speeds: Iterable[Speed]) -> list[Fit]:
     return list(found.values())
 
 
-def left(publication: Publication, speeds: Iterable[Speed]) -> list[Line]:
+def left(publication: Publication, speeds: Iterable[Speed]) -> list[TableLine]:
     """What weights leave of the memory: a row for each format and machine of which the size is known."""
-    rows: list[Line] = []
+    rows: list[TableLine] = []
     for fit in fits(speeds):
         total, kv = of_machine(publication, fit.speed.machine), fit.kv_mib_per_1k
         line = {
