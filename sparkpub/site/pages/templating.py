@@ -14,6 +14,7 @@ from sparkpub.record.text import counted, file_size, listed, percent, rounded
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.names import load_name
 from sparkpub.site.content import ROOT, Page, block_key, placeholder
+from sparkpub.site.figures.figure import known
 from sparkpub.site.figures.output import markup
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.findings import brief
@@ -102,6 +103,7 @@ def _environment() -> Environment:
         "METRICS": METRICS,
         "slug": slug,
         "drawing": markup,
+        "known": known,
         "options": options,
         "plain": plain,
         "counted": counted,
