@@ -101,7 +101,8 @@ class _Watch(threading.Thread):
         """Look until the process has ended."""
         while not self.ended.wait(LOOK_SECONDS):
             family = _family(self._process)
-            self.peak = max(self.peak, sum(map(_own_memory, family)))
+            # What has not begun its own program has its parent's memory, to the kilobyte.
+            self.peak = max(self.peak, sum({*map(_own_memory, family)}))
 
 
 def _family(process: int) -> list[int]:
