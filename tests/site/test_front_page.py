@@ -19,11 +19,9 @@ from sparkpub.site.pages import (
     answers,
     campaign_page,
     findings,
-    front_page,
     templating,
 )
 from sparkpub.site.pages.answers import Card
-from sparkpub.site.pages.blog import Post
 from sparkpub.site.publication import Publication
 from sparkpub.site.study import StudiedCampaign
 from sparkpub.tools.shapes.llama_benchy import FALLBACK
@@ -54,15 +52,11 @@ def published(
     return Publication(Results(review), review, options, ledger.judge(claims, review))
 
 
-def page(publication: Publication, posts: Sequence[Post] = ()) -> str:
+def page(publication: Publication) -> str:
     """The first page as HTML within Markdown."""
-    context = front_page.context(publication, posts)
-    content = templating.page(
-        "index",
-        front_page=context,
-        publication=publication,
-        options=publication.options,
-    )
+    campaigns = campaign_page.in_order(publication)
+    shown = {"counts": "", "campaigns": campaigns, "posts": ()}
+    content = templating.page("index", publication, answers=(), **shown)
     return content.whole("index.md")
 
 
@@ -113,7 +107,7 @@ def test_without_a_campaign_the_page_says_what_to_do() -> None:
 def test_the_page_shows_the_newest_campaigns_those_of_the_home_machine_first() -> None:
     records = [record for place in range(4) for record in campaign(place)]
     html = page(published(*records))
-    assert html.count('<article class="card">') == front_page.NEWEST
+    assert html.count('<article class="card">') == 3
     assert "All 4 campaigns</a></p>" in html
     # What is not of the home machine comes behind, however new: a demonstration leads only where it is alone.
     demo = runs_of("none", [5.0], campaign="demo", metric="matmul_gflop_s")

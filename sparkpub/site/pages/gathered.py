@@ -54,7 +54,10 @@ def _name(publication: Publication, campaign: CampaignData) -> str:
     if not made_from or len(publication.joined(campaign)) > 1:
         return ""
     options, names = publication.options, publication.names.campaign(campaign.name)
-    found = [finding.document() for finding in publication.findings_of(campaign)]
+    found = [
+        finding.document()
+        for finding in publication.findings.where(campaign=campaign.name)
+    ]
     about = (publication.home, options.name, options.url, options.repo_url)
     return key("page", made_from, names.models, found, about)
 

@@ -9,12 +9,11 @@ from sparkpub.site.content import File, Page, SearchAnswer
 from sparkpub.site.figures import speeds
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
+    answers,
     campaign_page,
-    findings,
     found_by,
-    front_page,
-    leaderboard_page,
     measure_page,
+    model_links,
     model_page,
     owners,
     preview_pictures,
@@ -36,19 +35,19 @@ def pages(
 ) -> Iterator[tuple[str, File]]:
     """(address, page) of every page. `posts` are in the order of their dates. Figures are asked from `library`, which
     notes what is shown."""
-    page = partial(
-        templating.page,
-        publication=publication,
-        options=publication.options,
-        dataset=publication.dataset,
-    )
+    page = partial(templating.page, publication=publication)
     # First, since most charts are theirs, and others draw meanwhile.
-    of_campaigns = list(_campaigns(page, publication, library))
-    yield "index.md", _front(page, publication, posts)
-    board = page("leaderboard", **leaderboard_page.context(publication))
+    ordered = campaign_page.in_order(publication)
+    of_campaigns = [
+        (campaign_page.source(one), of_campaign(publication, library, one))
+        for one in publication.own_campaigns
+    ]
+    yield "index.md", _front(page, publication, ordered, posts)
+    board = page("leaderboard")
     ranked = [speed for board in publication.boards for speed in board.speeds]
     words = found_by.of_speeds(ranked, *(board.title for board in publication.boards))
     yield "leaderboard/index.md", replace(board, found_by=words)
+    yield "campaigns/index.md", page("campaigns", campaigns=ordered)
     yield from of_campaigns
     yield from _models(page, publication, library)
     yield from _owners(page, publication)
@@ -60,17 +59,7 @@ def pages(
     yield "runs/index.md", page("runs", explorer=explorer)
     yield "compare/index.md", page("compare", figures=measure_page.FIGURES)
 
-    judged = findings.judged(publication)
-    yield (
-        "review/index.md",
-        page(
-            "review",
-            campaigns=publication.campaigns,
-            judged=judged,
-            by_check=findings.by_check,
-            run_address=run_address,
-        ),
-    )
+    yield "review/index.md", page("review", run_address=run_address)
 
 
 def _owners(page: MakePage, publication: Publication) -> Iterator[tuple[str, File]]:
@@ -83,35 +72,33 @@ def _owners(page: MakePage, publication: Publication) -> Iterator[tuple[str, Fil
             yield owners.source(owner["name"]), page("owner", owner=owner)
 
 
-def _front(page: MakePage, publication: Publication, posts: Sequence[Post]) -> Page:
-    front = front_page.context(publication, posts)
-    answers = tuple(
-        SearchAnswer(card.anchor, card.question, card.plain)
-        for card in front["answers"]
-    )
-    return replace(page("index", front_page=front), answers=answers)
-
-
-def _campaigns(
-    page: MakePage, publication: Publication, library: Library
-) -> Iterator[tuple[str, File]]:
-    """The list of campaigns, and the page of each that is no other owner's."""
-    ordered = campaign_page.in_order(publication)
-    cards = [campaign_page.card(publication, item) for item in ordered]
-    yield "campaigns/index.md", page("campaigns", campaigns=cards)
-    for campaign in publication.own_campaigns:
-        yield (
-            campaign_page.source(campaign),
-            of_campaign(publication, library, campaign),
-        )
+def _front(
+    page: MakePage,
+    publication: Publication,
+    campaigns: Sequence[CampaignData],
+    posts: Sequence[Post],
+) -> Page:
+    cards = answers.cards(publication)
+    counts = answers.counts(publication)
+    made = page("index", answers=cards, counts=counts, campaigns=campaigns, posts=posts)
+    found = (SearchAnswer(card.anchor, card.question, card.plain) for card in cards)
+    return replace(made, answers=tuple(found))
 
 
 def of_campaign(
     publication: Publication, library: Library, campaign: CampaignData
 ) -> Page:
     """The page of a campaign."""
-    lead = campaign_page.context(publication, library, campaign)
-    made = templating.page("campaign", publication=publication, lead=lead)
+    whole = library.campaign(campaign.name)
+    made = templating.page(
+        "campaign",
+        publication,
+        whole=whole,
+        shown=campaign_page.shown(publication, library, campaign),
+        coverage=library.figure("coverage", campaign.name)
+        if whole.cells_here
+        else None,
+    )
     seen = {"image": preview_pictures.card(campaign)}
     words = found_by.of_campaign(publication, campaign)
     return replace(made, meta={**made.meta, **seen}, found_by=words)
@@ -122,15 +109,14 @@ def _models(
 ) -> Iterator[tuple[str, File]]:
     """The list of models, and the page of each."""
     models = model_page.models(publication)
-    entries = [model_page.entry(model) for model in models]
-    yield "models/index.md", page("models", models=entries)
+    yield "models/index.md", page("models", models=models)
     for model in models:
         figures = (
-            model_page.curve(publication, model, speeds.users_of_model),
-            model_page.versions_figure(publication, model),
-            model_page.curve(publication, model, speeds.context_of_model),
+            model.curve(speeds.users_of_model),
+            model.versions,
+            model.curve(speeds.context_of_model),
         )
-        places = ["" if figure is None else library.add(figure) for figure in figures]
-        found = model_page.context(publication, model, *places)
+        charts = ["" if figure is None else library.add(figure) for figure in figures]
         words = found_by.of_speeds(model.speeds)
-        yield model.uri, replace(page("model", model=found), found_by=words)
+        made = page("model", model=model, charts=charts)
+        yield model_links.source(model.name), replace(made, found_by=words)

@@ -130,11 +130,11 @@ def test_two_environments_are_a_comparison_and_come_first(
     (campaign,) = publication.campaigns
     asked = campaign_page.asked(library.campaign(campaign.name))
     assert asked == (True, False, False)
-    context = campaign_page.context(publication, library, campaign)
+    page = campaign_page.shown(publication, library, campaign)
     shown = [
         key
         for key, figure in library.wanted.items()
-        if placeholder(figure.key) in context["charts"]
+        if placeholder(figure.key) in page.charts
     ]
     assert shown == ["c-output-throughput-relative", "c-comparison"]
 
