@@ -15,7 +15,7 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     return groups
 
 
-class Rows(list[T]):
+class RowList(list[T]):
     """Rows in their order: the one way to ask for some of them is `where`."""
 
     def __init__(self, rows: Iterable[T]) -> None:

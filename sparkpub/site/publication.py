@@ -15,7 +15,7 @@ from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.grouping import Rows
+from sparkpub.review.grouping import RowList
 from sparkpub.review.leaderboard import Board, boards, machines
 from sparkpub.review.names import Names
 from sparkpub.review.progress import VersionLine, lines
@@ -74,9 +74,9 @@ class Publication:
         return {campaign.name: sweeps.lines(campaign) for campaign in self.campaigns}
 
     @cached_property
-    def speeds(self) -> Rows[Speed]:
+    def speeds(self) -> RowList[Speed]:
         """What was measured of models, cell by cell."""
-        return Rows(speeds(self.review, self.results.cell_rows, self.names))
+        return RowList(speeds(self.review, self.results.cell_rows, self.names))
 
     @cached_property
     def home(self) -> str | None:
@@ -84,10 +84,10 @@ class Publication:
         return next(iter(machines(self.speeds, self.options.home)), None)
 
     @cached_property
-    def boards(self) -> Rows[Board]:
+    def boards(self) -> RowList[Board]:
         """The leaderboard, the site's home machine first."""
         capacities = rows(self.results.capacities)
-        return Rows(boards(self.speeds, self.options.home, capacities))
+        return RowList(boards(self.speeds, self.options.home, capacities))
 
     @cached_property
     def progress(self) -> list[VersionLine]:
@@ -124,9 +124,9 @@ class Publication:
         return tuple(name for name in found if name in self.dataset.campaigns)
 
     @cached_property
-    def findings(self) -> Rows[Finding]:
+    def findings(self) -> RowList[Finding]:
         """What the checks found."""
-        return Rows(self.review.findings)
+        return RowList(self.review.findings)
 
     def doubts(self, campaign: CampaignData) -> bool:
         """Whether an error in it voids what is said of more than its runs."""

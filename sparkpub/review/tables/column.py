@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sparkpub.review.grouping import Rows
+from sparkpub.review.grouping import RowList
 from sparkpub.review.statistics.estimate import holm
 
 # Of tables of some thousand rows, text as Python has it is faster than as Arrow has it.
@@ -90,7 +90,7 @@ def plain(column: "pd.Series[Any]") -> list[Any]:
     ]
 
 
-TableRows: TypeAlias = Rows[TableRow]
+TableRows: TypeAlias = RowList[TableRow]
 
 
 def rows(table: pd.DataFrame) -> TableRows:

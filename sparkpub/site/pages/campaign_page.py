@@ -56,7 +56,7 @@ def source(campaign: CampaignData) -> str:
     return f"campaigns/{campaign.name}.md"
 
 
-class Shown(NamedTuple):
+class PageFigures(NamedTuple):
     """The figures of a campaign's page, by their placeholders: a chart or two in sight, and the others by what they
     answer. `answers` are what the charts in sight do not say."""
 
@@ -66,7 +66,9 @@ class Shown(NamedTuple):
     answers: Sequence[str]
 
 
-def shown(publication: Publication, library: Library, campaign: CampaignData) -> Shown:
+def shown(
+    publication: Publication, library: Library, campaign: CampaignData
+) -> PageFigures:
     """What the page of a campaign shows."""
     whole = library.campaign(campaign.name)
     found = answering(whole, library, asked(whole))
@@ -80,7 +82,9 @@ def shown(publication: Publication, library: Library, campaign: CampaignData) ->
     charts = [*first, *rest][:CHARTS]
     charts.sort(key=lambda chart: placed[chart].says not in said)
     seen = {placed[chart].says for chart in charts}
-    return Shown(charts, sections, placed, [one for one in said if one not in seen])
+    return PageFigures(
+        charts, sections, placed, [one for one in said if one not in seen]
+    )
 
 
 def recipes(

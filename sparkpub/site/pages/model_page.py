@@ -30,7 +30,7 @@ MORE = ("draft_acceptance", "acceptance_length", "request_goodput", "model_load"
 
 
 @dataclass(frozen=True)
-class Recipe:
+class MeasuredSetup:
     """One set-up of a model with what it reached."""
 
     site: Publication
@@ -161,10 +161,10 @@ class ModelPage:
         return [found[1:] for found in accuracy(self.site) if found[0] == self.name]
 
     @property
-    def recipes(self) -> list[Recipe]:
+    def recipes(self) -> list[MeasuredSetup]:
         """Its set-ups."""
         pairs = zip(self.setups.values(), self.named.values(), strict=True)
-        return [Recipe(self.site, name, speeds) for speeds, name in pairs]
+        return [MeasuredSetup(self.site, name, speeds) for speeds, name in pairs]
 
     @cached_property
     def setups(self) -> Mapping[Setup, Sequence[Speed]]:
