@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sparkpub.plan import coverage
@@ -25,6 +26,8 @@ from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import (
     Stored,
     campaign_folders,
+    everything,
+    file_sha256,
     read_campaign,
     read_record,
     record_paths,
@@ -101,6 +104,15 @@ class CampaignData:
             firsts.setdefault(_kind(record), record)
         named = {record.run_id: record for record in firsts.values()}
         return tuple((named | last).values())
+
+    @cached_property
+    def digests(self) -> Sequence[tuple[str, str]]:
+        """The name of every file in its folder, and the SHA-256 of what it holds."""
+        return [
+            (entry.name, file_sha256(Path(entry.path)))
+            for entry in everything(self.folder)
+            if entry.is_file(follow_symlinks=False)
+        ]
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
@@ -260,15 +272,19 @@ def load(
     *more: Path,
     skip: Callable[[str], None] | None = None,
     kept_of: KeptOf = lambda _folder, _owner: None,
+    known: Mapping[Path, "CampaignData"] = MappingProxyType({}),
 ) -> Dataset:
-    """Every campaign of the data folders; those of owners of which something is kept have their runs `Later`.
+    """Every campaign of the data folders; those of owners of which something is kept have their runs `Later`. What is
+    `known` of a folder is not read again.
 
     Raises RecordError with all damage, unless `skip` takes each as a line.
     """
     campaigns: dict[str, CampaignData] = {}
     found: list[tuple[Path, str]] = []
     for folder in chain(*map(campaign_folders, (data, *more))):
-        loaded, damage = _campaign(folder, kept_of)
+        loaded, damage = known.get(folder), list[str]()
+        if loaded is None:
+            loaded, damage = _campaign(folder, kept_of)
         found += [(folder, line) for line in damage]
         if loaded is None:
             continue

@@ -289,7 +289,7 @@ def _requests(record: Record) -> str:
 def _one_of_each(campaign: CampaignData, axis: str) -> dict[str, Record]:
     """Key to the first record that has it."""
     found: dict[str, Record] = {}
-    for record in campaign.records:
+    for record in campaign.examples:
         found.setdefault(getattr(record, axis), record)
     return found
 

@@ -6,7 +6,7 @@ results.runs, results.cells, results.comparisons
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -102,11 +102,7 @@ class Results:
     @cached_property
     def comparisons(self) -> pd.DataFrame:
         """A row per metric of each cell that is compared with the baseline environment."""
-        each = [reviewed.comparisons for reviewed in self.campaigns.values()]
-        found = table(comparisons.COLUMNS, pd.concat(each) if each else [])
-        # Those within single machines stand behind all others.
-        within = found["machine"].notna().to_numpy()
-        return found.iloc[np.argsort(within, kind="stable")].reset_index(drop=True)
+        return _comparisons(self.campaigns.values())
 
     # -- what follows from them ------------------------------------------------------------------------------
 
@@ -126,15 +122,16 @@ class Results:
     def replications(self) -> pd.DataFrame:
         """A row per comparison that several machines of a campaign, or of the two campaigns, made: what they show
         together."""
+        each = self._with_earlier.values()
         if self.against is not None:
-            return over.replications([self._sessions])
-        by_campaign = self._sessions.groupby("campaign", observed=True, sort=False)
-        return over.replications(sessions for _, sessions in by_campaign)
+            return _over(*each)[1]
+        return over.replications(_sessions([one]) for one in each)
 
     @cached_property
     def capacities(self) -> pd.DataFrame:
         """A row per model, environment, load without its rate, and limit: the highest arrival rate that holds."""
-        return capacities.capacities(self.cells, self.campaigns)
+        each = [_capacities(reviewed) for reviewed in self.campaigns.values()]
+        return table(capacities.COLUMNS, pd.concat(each) if each else [])
 
     @cached_property
     def bandwidths(self) -> pd.DataFrame:
@@ -150,32 +147,7 @@ class Results:
     def over(self, campaigns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The comparisons of all these campaigns as single machines measured them, in this order, and their
         `replications`."""
-        asked = tuple(campaigns)
-        if asked not in self._joined:
-            campaign = self._sessions["campaign"]
-            sessions = [self._sessions[campaign == name] for name in campaigns]
-            together = pd.concat(sessions)
-            self._joined[asked] = together, over.replications([together])
-        return self._joined[asked]
-
-    @cached_property
-    def _joined(self) -> dict[tuple[str, ...], tuple[pd.DataFrame, pd.DataFrame]]:
-        """What `over` gave, since every metric of a campaign and every place that names it asks for the same."""
-        return {}
-
-    @cached_property
-    def _sessions(self) -> pd.DataFrame:
-        """The comparisons as single machines measured them."""
-        alone = {
-            name: reviewed.machines[0]
-            for name, reviewed in self._with_earlier.items()
-            if len(reviewed.machines) == 1
-        }
-        compared = [self.comparisons]
-        if self.against is not None:
-            earlier = Results(self.reviewed, self.include, self.against)
-            compared.append(earlier.comparisons)
-        return over.sessions(pd.concat(compared), alone)
+        return _over(*(self._with_earlier[name] for name in campaigns))
 
     # -- row by row, for code that puts rows into words ----------------------------------------------------------
 
@@ -189,6 +161,39 @@ class Results:
         """The comparisons over all machines."""
         each = (reviewed.comparison_rows for reviewed in self.campaigns.values())
         return TableRows(row for row in chain(*each) if row.machine is None)
+
+
+@lru_cache(maxsize=32)
+def _over(*campaigns: ReviewedCampaign) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """See `Results.over`: kept, since every metric of a campaign and every place that names it asks for the same."""
+    together = _sessions(campaigns)
+    return together, over.replications([together])
+
+
+@lru_cache(maxsize=32)
+def _capacities(reviewed: ReviewedCampaign) -> pd.DataFrame:
+    """Those of a campaign, kept."""
+    known = {reviewed.campaign.name: reviewed}
+    return capacities.capacities(reviewed.cells, known)
+
+
+def _sessions(campaigns: Iterable[ReviewedCampaign]) -> pd.DataFrame:
+    """The comparisons of campaigns as single machines measured them."""
+    known = [*campaigns]
+    alone = {
+        reviewed.campaign.name: reviewed.machines[0]
+        for reviewed in known
+        if len(reviewed.machines) == 1
+    }
+    return over.sessions(_comparisons(known), alone)
+
+
+def _comparisons(campaigns: Iterable[ReviewedCampaign]) -> pd.DataFrame:
+    """The comparisons of campaigns, those within single machines behind all others."""
+    each = [reviewed.comparisons for reviewed in campaigns]
+    found = table(comparisons.COLUMNS, pd.concat(each) if each else [])
+    within = found["machine"].notna().to_numpy()
+    return found.iloc[np.argsort(within, kind="stable")].reset_index(drop=True)
 
 
 def load(

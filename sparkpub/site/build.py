@@ -5,27 +5,37 @@
 Two adapters hand it to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
+from types import MappingProxyType
 
 from sparkpub.record.errors import ClaimError, SiteError
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.dataset import Dataset, load
+from sparkpub.review.dataset import CampaignData, Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.site import kept, manual, proofreading
 from sparkpub.site.browser import runtime
 from sparkpub.site.cache import WORK, Cache, key
-from sparkpub.site.content import SHELL, File, Page, Site, SiteOptions
+from sparkpub.site.content import (
+    SHELL,
+    File,
+    Page,
+    Site,
+    SiteOptions,
+    placeholders,
+)
 from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     blog,
+    campaigns,
     downloads,
     feed,
-    gathered,
+    model_page,
     placing,
     preview_pictures,
     programs,
@@ -35,7 +45,7 @@ from sparkpub.site.pages import (
 )
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, files, read, refuse_outside
-from sparkpub.site.words import Words
+from sparkpub.site.words import NamedFigure, Words
 
 __all__ = ["Site", "SiteOptions", "build"]
 
@@ -56,14 +66,18 @@ def build(
     of_runs = runs.begun(found_out, options, cache)
     publication = publish(dataset, options)
     # What people wrote comes first, since pages of theirs take the place of generated ones.
-    library = Library(publication, drawings)
-    written, posts = _written(publication, library)
-    for_posts = sorted(library.pictures)
+    written, posts, figures = _written(publication)
+    pictured = sorted(figures)
     generated = kept.files_once(
-        known and key("generated", known, posts, for_posts),
+        known and key("generated", known, posts, pictured),
         cache,
-        partial(_generated, publication, posts, for_posts, drawings, cache),
+        partial(_generated, publication, posts, pictured, drawings, cache),
     )
+    own = [
+        _with_figures(publication, uri, file, figures, drawings, cache)
+        for uri, file in written.items()
+        if isinstance(file, Page)
+    ]
     browser = runtime.files(cache)
     meanwhile()
     found: dict[str, File] = {
@@ -75,8 +89,9 @@ def build(
         if not uri.endswith(".md"):
             what = f"two files share the address {uri}"
             raise SiteError(what, remedy="rename yours")
-    drawn = drawings.finished()
-    found |= placing.Placing(library, drawn).placed(written, cache)
+    found |= written
+    for page in own:
+        found |= page()
     cache.prune()
     return Site(found, of_runs(), browser[1:])
 
@@ -84,17 +99,18 @@ def build(
 def _generated(
     publication: Publication,
     posts: Sequence[blog.Post],
-    for_posts: Iterable[str],
+    pictured: Sequence[str],
     drawings: Drawings,
     cache: Cache,
 ) -> Callable[[], dict[str, File]]:
     """What gives the pages and files that follow from the data, and from what the `posts` say of themselves, but those
-    of runs. The figures `for_posts` have pictures."""
+    of runs. Those figures have pictures that are `pictured`."""
+    # First, since most charts are theirs, and others draw meanwhile.
+    begun = [*campaigns.begun(publication, pictured, drawings, cache)]
     library = Library(publication, drawings)
-    library.pictures.update(for_posts)
-    others = gathered.of(publication, drawings, cache)
     table = programs.run_table(publication)
     pages = dict(tree.pages(publication, library, table, posts))
+    begun += model_page.begun(publication, drawings, cache)
     found: dict[str, File] = {
         table.address: table.content,
         feed.ADDRESS: feed.feed(publication, posts),
@@ -107,8 +123,8 @@ def _generated(
     def finish() -> dict[str, File]:
         drawn = drawings.finished()
         whole = placing.Placing(library, drawn).placed(found, cache)
-        for files_of_owner in others(drawn):
-            whole |= files_of_owner
+        for made in begun:
+            whole |= made()
         return whole | cards()
 
     return finish
@@ -118,10 +134,12 @@ def loaded(
     folders: Sequence[Path],
     options: SiteOptions,
     skip: Callable[[str], None] | None = None,
+    known: Mapping[Path, CampaignData] = MappingProxyType({}),
 ) -> Dataset:
-    """The data folders of a site: of owners that it has met, only what is kept is read until somebody asks for more."""
+    """The data folders of a site: of owners that it has met, only what is kept is read until somebody asks for more,
+    and of folders whose campaign is `known` nothing."""
     kept_of = partial(kept.kept_of, Cache(options.cache / WORK))
-    return load(*folders, skip=skip, kept_of=kept_of)
+    return load(*folders, skip=skip, kept_of=kept_of, known=known)
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
@@ -218,10 +236,10 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
 
 
 def _written(
-    publication: Publication, library: Library
-) -> tuple[dict[str, File], Sequence[blog.Post]]:
-    """What people wrote, and the manual: Markdown with its figures bound to the data, everything else as it is; and the
-    posts in it."""
+    publication: Publication,
+) -> tuple[dict[str, File], Sequence[blog.Post], Mapping[str, NamedFigure]]:
+    """What people wrote, and the manual: Markdown bound to the data, everything else as it is; the posts in it; and by
+    key the figures that are shown."""
     sources = publication.options.sources
     words = words_of(publication)
     others: dict[str, File] = {}
@@ -237,14 +255,49 @@ def _written(
             others[uri] = path
         else:
             pages[uri] = words.page(read(path, uri))
-    shown = "".join(page.text for page in pages.values())
-    for mark, (name, part) in words.figures.items():
-        if mark in shown:
-            library.picture(*name, **part)
+    shown = placeholders("".join(page.text for page in pages.values()))
+    named = {placeholders(mark)[0]: asked for mark, asked in words.figures.items()}
     posts = blog.posts(pages)
-    series = dict(blog.with_series(pages, posts, publication))
-    rest = {uri: page for uri, page in pages.items() if uri not in series}
-    return others | rest | series, posts
+    pages |= blog.with_series(pages, posts, publication)
+    return others | pages, posts, {key: named[key] for key in shown if key in named}
+
+
+def _with_figures(
+    publication: Publication,
+    uri: str,
+    page: Page,
+    figures: Mapping[str, NamedFigure],
+    drawings: Drawings,
+    cache: Cache,
+) -> Callable[[], Mapping[str, File]]:
+    """What gives a page that people wrote, and the files of its figures."""
+    mine = [figures[key] for key in placeholders(page.text) if key in figures]
+    if not mine:
+        return lambda: {uri: page}
+    spoken_of = [
+        name
+        for _, part in mine
+        for name in publication.joined(publication.dataset.campaign(part["campaign"]))
+    ]
+    of = kept.basis(publication.review, publication.names, spoken_of)
+    about = kept.beside(publication.options), uri, page, mine
+
+    def make(library: Library) -> Page:
+        for name, part in mine:
+            library.picture(*name, **part)
+        return page
+
+    name = of and key("written", of, about)
+    made = placing.once(name, uri, make, publication, drawings, cache)
+
+    def whole() -> dict[str, File]:
+        files = dict(made())
+        placed = files[uri]
+        assert isinstance(placed, Page)
+        # What is kept has no dates.
+        return files | {uri: replace(placed, meta=page.meta)}
+
+    return whole
 
 
 def _evidence(publication: Publication) -> dict[str, File]:

@@ -18,12 +18,13 @@ from pydantic import TypeAdapter, ValidationError
 from sparkpub.record import package
 from sparkpub.record.owner import ARENA_FILE, Owner
 from sparkpub.record.record import Record
-from sparkpub.record.store import everything, file_sha256
+from sparkpub.record.store import file_sha256
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.checks.copies import RunTrace
 from sparkpub.review.checks.reviewing import Judged, judged, traces
 from sparkpub.review.committed import head
 from sparkpub.review.dataset import CampaignData, Dataset, Kept
+from sparkpub.review.names import Names
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from sparkpub.review.tables.column import Columns, table
@@ -63,12 +64,20 @@ def judging(dataset: Dataset, cache: Cache) -> Callable[[Dataset, str], Judged]:
         made_from, campaign = named[name], dataset.campaigns[name]
         if not made_from:  # nothing would tell two campaigns apart
             return judged(dataset, name)
+        last = _last.get(name)
+        if last and last[0].campaign is campaign and last[0].made_from == made_from:
+            return last
         said = _said(cache, made_from)
         _, out, findings = said or _keep(dataset, name, made_from, cache)
         kept = partial(_kept, cache, made_from, campaign.folder)
-        return ReviewedCampaign(campaign, out, kept, made_from), findings
+        _last[name] = ReviewedCampaign(campaign, out, kept, made_from), findings
+        return _last[name]
 
     return judge
+
+
+_last: dict[str, Judged] = {}
+"""The campaigns that were judged last, whose tables are there: most of a preview are as they were."""
 
 
 def kept_of(cache: Cache, folder: Path, owner: Owner) -> Kept | None:
@@ -84,11 +93,7 @@ def _made_from(campaign: CampaignData) -> str:
     """A digest of what decides what is found in a campaign; empty where no file of it is there."""
     if campaign.owner is not None:
         return _made_from_owner(campaign.folder, campaign.owner)
-    files = [
-        (entry.name, file_sha256(Path(entry.path)))
-        for entry in everything(campaign.folder)
-        if entry.is_file(follow_symlinks=False)
-    ]
+    files = campaign.digests
     return key(program(), head(campaign.folder), files) if files else ""
 
 
@@ -133,24 +138,43 @@ def _keep(dataset: Dataset, name: str, made_from: str, cache: Cache) -> Said:
     return said
 
 
-def decided_by(review: Review, options: SiteOptions) -> str:
-    """A digest of all that decides what pages say but their own text; empty where nothing says it."""
+def beside(options: SiteOptions) -> str:
+    """A digest of what decides what pages say beside campaigns and their own text."""
     sources = options.sources
-    beside = (
+    files = (
         options.repository / ARENA_FILE,
         sources / CLAIMS_FILE,
         sources / FACTS_FILE,
     )
-    campaigns = [each.made_from for each in review.campaigns.values()]
-    if not all(campaigns):
-        return ""
     return key(
         program(),
         package.public_source(),
-        (options.name, options.url, options.home, options.repo_url, options.commits),
-        [file_sha256(path) if path.is_file() else None for path in beside],
-        campaigns,
+        (options.name, options.url, options.home, options.repo_url),
+        [file_sha256(path) if path.is_file() else None for path in files],
     )
+
+
+def decided_by(review: Review, options: SiteOptions) -> str:
+    """A digest of all that decides what pages say but their own text; empty where nothing says it."""
+    campaigns = [each.made_from for each in review.campaigns.values()]
+    return key(beside(options), options.commits, campaigns) if all(campaigns) else ""
+
+
+def basis(review: Review, names: Names, campaigns: Iterable[str]) -> str:
+    """A digest of what decides what is said of these campaigns alone: their data, what was found in them, and what they
+    are called beside others; empty where nothing says it."""
+    parts: list[object] = []
+    for campaign in campaigns:
+        reviewed = review.campaigns.get(campaign)
+        if reviewed is None or not reviewed.made_from:
+            return ""
+        called = names.campaign(campaign)
+        found = [
+            each.document() for each in review.findings if each.campaign == campaign
+        ]
+        about = reviewed.made_from, reviewed.out, called.models, called.by_axis
+        parts.append((campaign, *about, found))
+    return key(parts)
 
 
 def files_once(

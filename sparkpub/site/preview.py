@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sparkpub.record.errors import SparkpubError
-from sparkpub.review.dataset import Dataset, FilesState, state_of
+from sparkpub.review.dataset import CampaignData, Dataset, FilesState, state_of
 from sparkpub.site.build import build, loaded, refuse
 from sparkpub.site.content import Site, SiteOptions
 
@@ -34,10 +34,18 @@ class Preview:
 
     def _load(self, folders: Sequence[Path], options: SiteOptions) -> Dataset:
         """The data without what is damaged or half written, or as they last were whole."""
-        state = state_of(folders)
-        if self._loaded is not None and self._loaded[0] == state:
-            return self._loaded[1]
-        dataset = loaded(folders, options, lambda line: log.info("left out: %s", line))
+        state, known = state_of(folders), dict[Path, CampaignData]()
+        if self._loaded is not None:
+            before, last = self._loaded
+            if before == state:
+                return last
+            changed = {path.parent for path, _ in before.items() ^ state.items()}
+            if not last.damage:
+                by_folder = {each.folder: each for each in last.campaigns.values()}
+                known = {each: by_folder[each] for each in by_folder.keys() - changed}
+        dataset = loaded(
+            folders, options, lambda line: log.info("left out: %s", line), known
+        )
         if dataset.damage and self._whole is not None:
             log.info("the last whole data stay until that is fixed")
             return self._whole

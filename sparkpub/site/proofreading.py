@@ -17,7 +17,9 @@ from sparkpub.review.checks.reviewing import Review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import Dataset
-from sparkpub.site import prose, sources
+from sparkpub.review.names import Names
+from sparkpub.site import kept, prose, sources
+from sparkpub.site.cache import key
 from sparkpub.site.pages import blog
 from sparkpub.site.prose import Typed
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, WrittenPage
@@ -159,12 +161,24 @@ def judged(folder: Path, review: Review) -> Mapping[str, Verdict | ClaimError]:
 def _judged(path: Path, _: str, review: Review) -> Mapping[str, Verdict | ClaimError]:
     """The verdicts on the claims of a text, kept: they are proofread, and then shown."""
     found: dict[str, Verdict | ClaimError] = {}
+    last, names = {**_last}, Names(review.dataset)
+    _last.clear()
     for claim in ledger.read(path):
+        of = kept.basis(review, names, [claim.campaign, *claim.repeated_in])
+        name = of and key(of, claim.model_dump())
         try:
-            found[claim.id] = ledger.judge([claim], review)[0]
+            verdict = last.get(name) or ledger.judge([claim], review, names)[0]
         except ClaimError as error:
             found[claim.id] = error
+            continue
+        found[claim.id] = verdict
+        if name:
+            _last[name] = verdict
     return found
+
+
+_last: dict[str, Verdict] = {}
+"""The verdicts of the last review, by what decides them: of a preview most campaigns are as they were."""
 
 
 # -- pages -----------------------------------------------------------------------------------------------------

@@ -15,6 +15,9 @@ from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.vocabulary import STATISTICS
 
+ALL = "*"
+"""Of all campaigns together."""
+
 
 class NotMeasuredYetError(ClaimError):
     """An expression asks for runs that the matrix declares and `collect` has not measured yet."""
@@ -27,12 +30,14 @@ def compares(statistic: str) -> bool:
 
 
 class Scopes:
-    """Finds what scopes name in one dataset. `default` is the campaign of a page, for scopes that name none."""
+    """Finds what scopes name in one dataset. `default` is the campaign of a page, for scopes that name none; `asked`
+    are the campaigns that were found so far, or `ALL`."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
         self._dataset = results.reviewed.dataset
         self.default = ""
+        self.asked: set[str] = set()
 
     def campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:
         """The campaign that is named, that of the page, or the only one there is."""
@@ -40,6 +45,7 @@ class Scopes:
         name = campaign or self.default
         if not name and len(known) == 1:
             name = next(iter(known))
+            self.asked.add(ALL)
         if name not in known:
             what = f"no campaign {name!r}" if name else "which campaign is meant"
             remedy = (
@@ -48,6 +54,7 @@ class Scopes:
             if not known:
                 remedy = "collect or import one: there is none yet"
             raise ClaimError(what, remedy=remedy)
+        self.asked.add(name)
         return known[name]
 
     def select(

@@ -7,6 +7,7 @@ stops the build with file and line.
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ from sparkpub.site.pages.templating import markdown_text
 from sparkpub.site.prose import BOUND, JUDGED, UNIT
 from sparkpub.site.publication import Publication
 from sparkpub.site.scopes import (
+    ALL,
     NotMeasuredYetError,
     Scopes,
     compares,
@@ -57,6 +59,10 @@ _SIDES = ("candidate", "baseline")
 _GIVE_VERDICTS = ("claim", "verdict", "evidence", "verdicts", "findings", "ledger")
 
 
+NamedFigure = tuple[tuple[str, ...], dict[str, str]]
+"""A figure as a page asks for it: its name, and its campaign and the part of it."""
+
+
 class TableColumn(NamedTuple):
     """A column of a table in prose: a statistic of a metric, or `interval` and a statistic, in one environment where it
     is named."""
@@ -71,16 +77,16 @@ class Words:
     gives the Markdown of a named chart."""
 
     def __init__(self, publication: Publication, figure: Callable[..., str]) -> None:
-        self.figures: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+        self.figures: dict[str, NamedFigure] = {}
         """What stands in pages for each figure that one of them named, to the name."""
         self._site = publication
         self._verdicts = {verdict.claim.id: verdict for verdict in publication.verdicts}
         self._scopes = Scopes(publication.results)
         self._figure = figure
         self._pages: dict[WrittenPage, Page] = {}
-        self._decided_by = kept.decided_by(publication.review, publication.options)
+        self._beside = kept.beside(publication.options)
         self._cache = cache.Cache(publication.options.cache / cache.WORK)
-        self._named: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
+        self._named: dict[str, NamedFigure] = {}
         """The figures of the text at hand."""
         self._uri = ""
         self._links = True
@@ -100,22 +106,34 @@ class Words:
         self, source: WrittenPage, text: str, lines: int = 0, *, links: bool = False
     ) -> str:
         """A text of a page with every figure in place; so many lines of the file stand before it. A title is no place
-        for links. It is kept for the data that it speaks of."""
+        for links. It is kept as long as the campaigns are the same of which it speaks."""
         campaign = source.meta.get("campaign") or ""
-        name = cache.key("said", self._decided_by, source.uri, campaign, text, links)
-        entry = self._cache.get(name) if self._decided_by else None
-        try:
-            said, named = from_json(entry or b"")
-        except ValueError:
+        name = cache.key("said", self._beside, source.uri, campaign, text, links)
+        said, named, of, asked = self._kept(name)
+        if not of or of != self._basis(asked):
             self._uri, self._links, self._named = source.uri, links, {}
-            self._scopes.default = campaign
+            self._scopes.default, self._scopes.asked = campaign, set()
             said = expressions.render(self._words, text, source.uri, lines)
-            named = self._named
-            if self._decided_by and "{{" in text:
-                self._cache.put(name, to_json([said, named]))
+            named, asked = self._named, sorted(self._scopes.asked)
+            if "{{" in text:
+                entry = said, named, self._basis(asked), asked
+                self._cache.put(name, to_json(entry))
         for mark, (figure, scope) in named.items():
             self.figures[mark] = tuple(figure), scope
         return str(said)
+
+    def _kept(self, name: str) -> tuple[Any, Any, str, list[str]]:
+        """A text as it was, its figures, and what it followed from: a digest of those campaigns, and their names."""
+        with suppress(ValueError, TypeError):
+            said, named, of, asked = from_json(self._cache.get(name) or b"")
+            return said, named, of, asked
+        return "", {}, "", []
+
+    def _basis(self, asked: Sequence[str]) -> str:
+        """A digest of what decides what is said of these campaigns; empty where nothing says it."""
+        if ALL in asked:
+            asked = sorted(self._site.dataset.campaigns)
+        return kept.basis(self._site.review, self._site.names, asked)
 
     def _word_called(self, name: str) -> Callable[..., str]:
         """A word that says so where its runs are still to be measured, and before whose units no line breaks."""
@@ -338,6 +356,7 @@ class Words:
 
     def verdicts(self, word: str = "", *, campaign: str = "") -> str:
         """How many claims have a verdict; all claims without a word."""
+        self._scopes.asked.add(ALL)
         chosen = [
             verdict
             for verdict in self._verdicts.values()
@@ -348,6 +367,7 @@ class Words:
 
     def ledger(self) -> str:
         """Claims with verdict, evidence and source."""
+        self._scopes.asked.add(ALL)
         return claims.ledger(self._site, self._address)
 
     def fact(self, name: str) -> str:
@@ -375,6 +395,7 @@ class Words:
         self, check: str, *, campaign: str = "", severity: str = ""
     ) -> list[Finding]:
         of = campaign or self._scopes.default
+        self._scopes.asked.add(of or ALL)
         return [
             item
             for item in self._site.review.findings
@@ -414,11 +435,13 @@ class Words:
 
     def hardware(self) -> str:
         """Each machine that has runs, as their records describe it."""
+        self._scopes.asked.add(ALL)
         ordered = campaign_page.in_order(self._site)
         return hardware.machines(ordered, self._address)
 
     def catalogued(self, kind: CatalogueFile) -> str:
         """What the catalogue knows of the "models" or the "machines" that have runs."""
+        self._scopes.asked.add(ALL)
         if kind not in ("models", "machines"):
             remedy = "write models or machines"
             raise ClaimError(f"no part {kind!r} of the catalogue", remedy=remedy)
@@ -440,6 +463,7 @@ class Words:
 
     def reference(self, name: str) -> str:
         """A part of the method that is made from the registries: `reference("metrics")`."""
+        self._scopes.asked.add(ALL)
         own: dict[str, Metric] = {}
         for campaign in self._site.campaigns:
             own |= {one.name: one for one in self._site.metrics(campaign)}
@@ -448,7 +472,9 @@ class Words:
     def _verdict(self, name: str) -> Verdict:
         if name not in self._verdicts:
             raise ClaimError(f"no claim {name!r}", remedy="add it to claims.yaml")
-        return self._verdicts[name]
+        verdict = self._verdicts[name]
+        self._scopes.asked |= {verdict.claim.campaign, *verdict.claim.repeated_in}
+        return verdict
 
     def _fact(self, name: str) -> Fact:
         if name not in self._site.facts:

@@ -18,7 +18,7 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import to_json
 from sparkpub.review.checks import CHECKS
-from sparkpub.site import kept
+from sparkpub.site import expressions, kept
 from sparkpub.site.cache import WORK
 from sparkpub.site.content import SITE_CARD, File, SiteOptions, placeholders
 from sparkpub.site.pages import tree
@@ -294,6 +294,41 @@ def test_generated_pages_are_made_once_for_all_that_they_follow_from(
         if entry.read_bytes().startswith(b"PK"):
             entry.write_bytes(b"PK")
     assert published()[1]
+
+
+def test_a_text_is_filled_again_where_a_campaign_changed_of_which_it_speaks(
+    data: Path, sources: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three native runs of 100.1, 100.2 and 100.3 tok/s the mean is 100.2, and 100.15 without the last."""
+    shutil.copytree(data / "c", data / "d")
+    for path in (data / "d").glob("*.json"):
+        path.write_text(path.read_text().replace('"c"', '"d"').replace('"c-', '"d-'))
+    mean = '{{ value("mean", "output_throughput_tok_s", model="m", environment="native", decimals=2) }}'
+    (sources / "one.md").write_text(f"---\ncampaign: c\n---\n# One\n\n{mean}\n")
+    (sources / "all.md").write_text("# All\n\n{{ hardware() }}\n")
+    filled: list[str] = []
+    render = expressions.render
+
+    def counting(words: Any, text: str, uri: str, offset: int) -> str:
+        filled.extend([uri] * ("{{" in text))
+        return render(words, text, uri, offset)
+
+    monkeypatch.setattr(expressions, "render", counting)
+    monkeypatch.setattr(kept, "program", lambda: str(data))  # that nobody else has
+
+    def of_one() -> tuple[str, set[str]]:
+        filled.clear()
+        page = tree_of(data, options)["one.md"].decode()
+        return page.split()[-2], {*filled} & {"one.md", "all.md"}
+
+    assert of_one() == ("100.20", {"one.md", "all.md"})
+    assert of_one() == ("100.20", set())
+    campaign = data / "d" / "campaign.json"
+    campaign.write_text(campaign.read_text() + "\n")
+    assert of_one() == ("100.20", {"all.md"})
+    (last,) = (data / "c").glob("native_m_w_iter03*.json")
+    last.unlink()
+    assert of_one() == ("100.15", {"one.md", "all.md"})
 
 
 def test_same_bytes_from_two_folders_two_hash_seeds_and_any_number_of_processors(

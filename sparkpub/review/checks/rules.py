@@ -544,10 +544,10 @@ def _words(expression: str) -> str:
     return re.sub(r"[a-z]\w+", named, expression.replace("*", "×"))
 
 
-def breach(rule: Rule, records: Iterable[Record]) -> str | None:
-    """What is wrong with the first of these runs that breaks a rule of its record alone; None where none does."""
-    found = broken(rule, FiguresOfRuns([figures(record) for record in records]))
-    return next((words for _, words in found), None)
+def breaches(records: Iterable[Record], *rules: Rule) -> list[dict[int, str]]:
+    """For each rule of a record alone the places of the runs that break it, each with what is wrong."""
+    told = FiguresOfRuns([figures(record) for record in records])
+    return [dict(broken(rule, told)) for rule in rules]
 
 
 class Wrong:

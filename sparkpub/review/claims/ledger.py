@@ -70,9 +70,12 @@ def read(path: Path) -> list[Claim]:
     return documents.read_parts(path, Claim, ClaimError)
 
 
-def judge(claims: Sequence[Claim], review: "Review") -> list[Verdict]:
-    """The verdict of each claim. Raises ClaimError for a claim that names what its campaign does not have."""
-    names, verdicts = Names(review.dataset), []
+def judge(
+    claims: Sequence[Claim], review: "Review", names: Names | None = None
+) -> list[Verdict]:
+    """The verdict of each claim, in the `names` of the dataset, where they are known. Raises ClaimError for a claim
+    that names what its campaign does not have."""
+    names, verdicts = names or Names(review.dataset), []
     for claim in claims:
         try:
             verdicts.append(_judge(claim, review, names))

@@ -17,8 +17,9 @@ import pandas as pd
 
 from sparkpub.plan.requested import load_of
 from sparkpub.record.load import Load
+from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE
-from sparkpub.review.checks.rules import ANSWERS, DRAINED, breach
+from sparkpub.review.checks.rules import ANSWERS, DRAINED, breaches
 from sparkpub.review.names import lengths_name
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.tables.cells import CELL
@@ -126,7 +127,8 @@ def _at_rates(
     )
     wide = wide.reindex(columns=[*_METRICS, LATENCY])
     wide["in_flight"] = wide[SERVED] * wide[LATENCY] / 1000
-    found = []
+    found: list[dict[str, Any]] = []
+    records: list[Record] = []
     for name, reviewed in campaigns.items():
         for cell, runs in reviewed.counted.items():
             load = load_of(runs[0].record) if runs else None
@@ -134,17 +136,20 @@ def _at_rates(
                 continue
             # The number of requests is no part of a load: at a higher rate a sweep sends more.
             named = _RATE.sub("", load.named)
-            records = [run.record for run in runs]
             about: dict[str, Any] = dict(zip(CELL, (name, *cell), strict=True))
-            about |= {
-                "without_rate": replace(load, request_rate=None, named=named),
-                "rate": load.request_rate,
-                "apart": breach(ANSWERS, records),
-                "emptied": breach(DRAINED, records),
-            }
+            about["without_rate"] = replace(load, request_rate=None, named=named)
+            about["rate"] = load.request_rate
+            about["runs"] = range(len(records), len(records) + len(runs))
+            records += [run.record for run in runs]
             found.append(about)
     if not found:
         return pd.DataFrame()
+    wrong = zip(("apart", "emptied"), breaches(records, ANSWERS, DRAINED), strict=True)
+    for name, broken in wrong:
+        for about in found:
+            about[name] = next(
+                (broken[run] for run in about["runs"] if run in broken), None
+            )
     each = pd.DataFrame(found).join(wide, on=CELL)
     return each.dropna(subset=["ttft_p95_ms", "tpot_p95_ms"])
 

@@ -111,7 +111,7 @@ class Library:
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
-        self._offers = cache(self._offers_of)
+        self._offers = offered(publication)
         self.campaign = studied(publication)
         """The tables of a campaign by its name, or of a part of it: a `model`, an `environment` or a `workload`."""
 
@@ -180,23 +180,32 @@ class Library:
             )
         return cut, offers[name], rows
 
-    def _offers_of(self, campaign: str) -> Mapping[str, Offer]:
-        whole = self.campaign(campaign)
-        known = self.publication.metrics(whole.data)
+
+@lru_cache(maxsize=1)
+def offered(publication: Publication) -> Callable[[str], Mapping[str, Offer]]:
+    """What gives name to figure of all that a campaign can have, by its name."""
+    campaign = studied(publication)
+
+    @cache
+    def offers(name: str) -> Mapping[str, Offer]:
+        whole = campaign(name)
+        known = publication.metrics(whole.data)
         words = {line.axis: line.word for line in whole.lines}
         found = {}
         for metric in known:
-            name = slug(metric.name)
+            told = slug(metric.name)
             for ending, offer in OF_METRIC.items():
-                found[name + ending] = offer.of(metric)
+                found[told + ending] = offer.of(metric)
             for axis, word in words.items():
                 curves = partial(said.curves, axis=axis)
                 along = Offer(f" against {word}", curves, metrics.along)
-                found[f"{name}-{ENDINGS[axis.name]}"] = along.of(metric)
+                found[f"{told}-{ENDINGS[axis.name]}"] = along.of(metric)
             for up in known:
                 if up is not metric:
-                    found[f"{slug(up.name)}-against-{name}"] = _against(up, metric)
+                    found[f"{slug(up.name)}-against-{told}"] = _against(up, metric)
         return found | OF_CAMPAIGN
+
+    return offers
 
 
 @cache

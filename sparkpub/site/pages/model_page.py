@@ -2,9 +2,9 @@
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record, metric_of
@@ -17,8 +17,14 @@ from sparkpub.review.names import parts_of
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, RATES, Speed
 from sparkpub.review.tables.column import TableRow
+from sparkpub.site import kept
+from sparkpub.site.cache import Cache, key
+from sparkpub.site.content import File, Page
 from sparkpub.site.figures import speeds as curves
+from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.library import Library
+from sparkpub.site.pages import found_by, model_links, placing, templating
 from sparkpub.site.pages.measure_page import identity
 from sparkpub.site.publication import Publication
 
@@ -221,6 +227,35 @@ def models(publication: Publication) -> list[ModelPage]:
     found = grouped(publication.speeds, lambda speed: speed.model)
     ordered = sorted(found.items(), key=lambda item: item[0].key)
     return [ModelPage(publication, name, speeds) for name, speeds in ordered]
+
+
+def begun(
+    publication: Publication, drawings: Drawings, cache: Cache
+) -> Iterator[Callable[[], Mapping[str, File]]]:
+    """What gives the page of each model, and the files of its charts."""
+    boards = [(board.machine, board.title) for board in publication.boards]
+    keys = {
+        campaign.name: {publication.names.entity(one).key for one in campaign.examples}
+        for campaign in publication.campaigns
+    }
+    for model in models(publication):
+        where = [name for name, known in keys.items() if model.name.key in known]
+        of = kept.basis(publication.review, publication.names, where)
+        uri = model_links.source(model.name)
+        about = kept.beside(publication.options), boards, uri
+        name, make = of and key("model", of, about), partial(_page, model)
+        yield placing.once(name, uri, make, publication, drawings, cache)
+
+
+def _page(model: ModelPage, library: Library) -> Page:
+    figures = (
+        model.curve(curves.users_of_model),
+        model.versions,
+        model.curve(curves.context_of_model),
+    )
+    charts = ["" if figure is None else library.add(figure) for figure in figures]
+    made = templating.page("model", model.site, model=model, charts=charts)
+    return replace(made, found_by=found_by.of_speeds(model.speeds))
 
 
 def accuracy(publication: Publication) -> Iterator[tuple[ModelName, TableRow, Metric]]:

@@ -1,19 +1,21 @@
 """Drawn figures put into the pages that ask for them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 
 from pydantic_core import to_json
 
+from sparkpub.site import kept
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import File, Page, placeholders
-from sparkpub.site.figures.draw import Drawn, pictures
+from sparkpub.site.figures.draw import Drawings, Drawn, pictures
 from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.output import image, standalone
 from sparkpub.site.pages import templating
 from sparkpub.site.pages.findings import problems
+from sparkpub.site.publication import Publication
 
 CAVEATS = '<ul class="sp-caveats"'
 """Where a page speaks of its caveats itself."""
@@ -21,6 +23,30 @@ INLINE = 1
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
 MOST_INLINE = 300_000
 """Characters of both drawings of a figure within a page, some 9 KiB as they travel: half of what a page may weigh."""
+
+
+def once(
+    name: str,
+    uri: str,
+    make: Callable[[Library], Page],
+    publication: Publication,
+    drawings: Drawings,
+    cache: Cache,
+) -> Callable[[], Mapping[str, File]]:
+    """What gives a page and the files of its charts: as they are kept under a name, else made now. `make` asks its
+    library for the charts."""
+
+    def begin() -> Callable[[], dict[str, File]]:
+        library = Library(publication, drawings)
+        page = make(library)
+
+        def finish() -> dict[str, File]:
+            drawn = drawings.finished()
+            return Placing(library, drawn).placed({uri: page}, cache)
+
+        return finish
+
+    return kept.files_once(name, cache, begin)
 
 
 class Placing:
@@ -32,9 +58,9 @@ class Placing:
         self._library = library
         self._figures = library.wanted
         self._drawn = drawn
-        self._placed = cache(self._place)
+        self._placed = lru_cache(maxsize=None)(self._place)
 
-    def placed(self, files: Mapping[str, File], kept: Cache) -> dict[str, File]:
+    def placed(self, files: Mapping[str, File], kept_in: Cache) -> dict[str, File]:
         """The files with every figure that pages ask for in its place, and with the figures' own files: the
         specifications of the live chart with its rows, these for a spreadsheet, and drawings."""
         svgs = {
@@ -42,7 +68,7 @@ class Placing:
             for key, figure in self._figures.items()
             if key in self._library.pictures
         }
-        finished = pictures(svgs, kept, scale=2.0)
+        finished = pictures(svgs, kept_in, scale=2.0)
         found = {
             uri: self._page(file) if isinstance(file, Page) else file
             for uri, file in files.items()

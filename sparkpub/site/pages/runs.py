@@ -83,7 +83,8 @@ def begun(
             continue
         only = review.only(campaign.name)
         own = replace(options, commits=commits.get(campaign.folder.name, {}))
-        name = _name(only, own, names)
+        of = kept.basis(only, names, only.campaigns)
+        name = of and key("runs", of, own.repo_url, own.commits)
         known = kept.opened(cache.get(name) or b"") if name else None
         if known is None:
             given = only, own, cache, names.models
@@ -100,17 +101,6 @@ def begun(
         return kept.Packed(archives)
 
     return finished
-
-
-def _name(only: Review, options: SiteOptions, names: Names) -> str:
-    """The entry of a campaign's runs in the cache; empty for what is not kept."""
-    ((name, reviewed),) = only.campaigns.items()
-    called = names.campaign(name)
-    found = [finding.document() for finding in only.findings]
-    about = called.models, called.by_axis, options.repo_url, options.commits
-    return reviewed.made_from and key(
-        "runs", reviewed.made_from, reviewed.out, found, about
-    )
 
 
 def archive(

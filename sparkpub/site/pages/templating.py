@@ -23,7 +23,6 @@ from sparkpub.site.pages import (
     leaderboard_page,
     memory,
     model_links,
-    model_page,
 )
 from sparkpub.site.publication import Publication, slug
 
@@ -135,6 +134,5 @@ def _environment() -> Environment:
         "findings": findings,
         "leaderboard_page": leaderboard_page,
         "memory": memory,
-        "model_page": model_page,
     }
     return environment

@@ -1,4 +1,4 @@
-"""The generated pages but those of single runs: which there are, and what each template is given."""
+"""The generated pages but those of campaigns and runs: which there are, and what each template is given."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -6,17 +6,14 @@ from functools import partial
 
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import File, Page, SearchAnswer
-from sparkpub.site.figures import speeds
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     answers,
     campaign_page,
     found_by,
     measure_page,
-    model_links,
     model_page,
     owners,
-    preview_pictures,
     programs,
     templating,
 )
@@ -36,20 +33,14 @@ def pages(
     """(address, page) of every page. `posts` are in the order of their dates. Figures are asked from `library`, which
     notes what is shown."""
     page = partial(templating.page, publication=publication)
-    # First, since most charts are theirs, and others draw meanwhile.
     ordered = campaign_page.in_order(publication)
-    of_campaigns = [
-        (campaign_page.source(one), of_campaign(publication, library, one))
-        for one in publication.own_campaigns
-    ]
     yield "index.md", _front(page, publication, ordered, posts)
     board = page("leaderboard")
     ranked = [speed for board in publication.boards for speed in board.speeds]
     words = found_by.of_speeds(ranked, *(board.title for board in publication.boards))
     yield "leaderboard/index.md", replace(board, found_by=words)
     yield "campaigns/index.md", page("campaigns", campaigns=ordered)
-    yield from of_campaigns
-    yield from _models(page, publication, library)
+    yield "models/index.md", page("models", models=model_page.models(publication))
     yield from _owners(page, publication)
 
     yield "measure/index.md", page("measure", figures=measure_page.FIGURES)
@@ -83,40 +74,3 @@ def _front(
     made = page("index", answers=cards, counts=counts, campaigns=campaigns, posts=posts)
     found = (SearchAnswer(card.anchor, card.question, card.plain) for card in cards)
     return replace(made, answers=tuple(found))
-
-
-def of_campaign(
-    publication: Publication, library: Library, campaign: CampaignData
-) -> Page:
-    """The page of a campaign."""
-    whole = library.campaign(campaign.name)
-    made = templating.page(
-        "campaign",
-        publication,
-        whole=whole,
-        shown=campaign_page.shown(publication, library, campaign),
-        coverage=library.figure("coverage", campaign.name)
-        if whole.cells_here
-        else None,
-    )
-    seen = {"image": preview_pictures.card(campaign)}
-    words = found_by.of_campaign(publication, campaign)
-    return replace(made, meta={**made.meta, **seen}, found_by=words)
-
-
-def _models(
-    page: MakePage, publication: Publication, library: Library
-) -> Iterator[tuple[str, File]]:
-    """The list of models, and the page of each."""
-    models = model_page.models(publication)
-    yield "models/index.md", page("models", models=models)
-    for model in models:
-        figures = (
-            model.curve(speeds.users_of_model),
-            model.versions,
-            model.curve(speeds.context_of_model),
-        )
-        charts = ["" if figure is None else library.add(figure) for figure in figures]
-        words = found_by.of_speeds(model.speeds)
-        made = page("model", model=model, charts=charts)
-        yield model_links.source(model.name), replace(made, found_by=words)
