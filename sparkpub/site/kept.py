@@ -43,7 +43,7 @@ AHEAD_FROM = 300
 
 def judging(dataset: Dataset, cache: Cache) -> Callable[[Dataset, str], Judged]:
     """What judges the campaigns of a dataset, with their tables: as kept, else worked out. Where that is much, all are
-    judged at once, other processes beginning with the largest."""
+    judged at once, here beginning with the largest."""
     named = {name: _made_from(campaign) for name, campaign in dataset.campaigns.items()}
     sizes = {
         name: len(dataset.campaigns[name].runs)
@@ -51,11 +51,9 @@ def judging(dataset: Dataset, cache: Cache) -> Callable[[Dataset, str], Judged]:
         if made_from and cache.get(key(made_from, "said")) is None
     }
     if sum(sizes.values()) >= AHEAD_FROM:
-        *others, largest = sorted(sizes, key=sizes.__getitem__)
         begun = [
             workers.begin(_keep, dataset.only(name), name, named[name], cache)
-            # A process has two at once, and should not have the two largest.
-            for name in (largest, *others)
+            for name in sorted(sizes, key=sizes.__getitem__)
         ]
         for result in reversed(begun):
             result()

@@ -69,8 +69,6 @@ class StudiedCampaign:
     site: Publication
     data: CampaignData
     only: Mapping[str, str] = field(default_factory=dict)
-    whole: "StudiedCampaign | None" = None
-    """The campaign that this is a part of."""
 
     @property
     def names(self) -> Names:
@@ -207,34 +205,26 @@ class StudiedCampaign:
 
     def part(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a table about cells that belong to this part."""
-        rows = self._here(table[table["campaign"] == self.data.name])
+        rows = table[table["campaign"] == self.data.name]
+        for axis, key in self.only.items():
+            rows = rows[rows[axis] == key]
         # Categories would carry all that the whole table knows.
         return rows.astype(dict.fromkeys(rows.select_dtypes("category"), object))
 
-    def _here(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Those of a campaign's rows that belong to this part."""
-        for axis, key in self.only.items():
-            rows = rows[rows[axis] == key]
-        return rows
-
-    def statistics(self, metric: Metric) -> list[TableRow]:
+    def statistics(self, metric: Metric) -> Sequence[TableRow]:
         """The cells of a metric as sentences take them."""
-        rows = self.site.results.cell_rows
-        mine = rows.where(campaign=self.data.name, metric=metric.name)
-        return [row for row in mine if self.holds(*row.cell)]
+        about = {"campaign": self.data.name, "metric": metric.name}
+        return self.site.results.cell_rows.where(**about, **self.only)
 
-    def compared(self, metric: Metric) -> list[TableRow]:
+    def compared(self, metric: Metric) -> Sequence[TableRow]:
         """The comparisons of a metric of which the candidate is in this part."""
-        rows = self.site.results.comparison_rows
-        mine = rows.where(campaign=self.data.name, metric=metric.name)
-        return [
-            row for row in mine if self.holds(row.model, row.candidate, row.workload)
-        ]
+        about = {"campaign": self.data.name, "metric": metric.name}
+        for axis, key in self.only.items():
+            about["candidate" if axis == "environment" else axis] = key
+        return self.site.results.comparison_rows.where(**about)
 
     @cached_property
     def _runs(self) -> pd.DataFrame:
-        if self.whole is not None:
-            return self._here(self.whole._runs)
         columns = ["run", "campaign", *KEYS, "iteration", "metric", "value"]
         table = self.site.results.runs[[*columns, "excluded", "counts"]]
         rows = self.worded(self.part(table[table["value"].notna()]))
@@ -246,8 +236,6 @@ class StudiedCampaign:
 
     @cached_property
     def _cells(self) -> pd.DataFrame:
-        if self.whole is not None:
-            return self._here(self.whole._cells)
         called = {"mean": "value", "ci95_low": "low", "ci95_high": "high"}
         return self.worded(self.part(self.site.results.cells)).rename(columns=called)
 

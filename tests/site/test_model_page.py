@@ -205,7 +205,11 @@ def test_a_long_context_slows_the_answer_and_delays_its_first_token() -> None:
         "One user gets 50.0 tok/s after 512 tokens, the first in 0.30 s, "
         "and 40.0 tok/s after 16,384, the first in 4.0 s (BF16)."
     )
-    assert [row[1] for row in figure.table.rows] == ["512", "4,096", "16,384"]
+    assert [row["Tokens before the answer"] for row in figure.table] == [
+        "512",
+        "4,096",
+        "16,384",
+    ]
     assert draw("k", figure.chart).svg_narrow
 
 
@@ -246,7 +250,7 @@ def test_a_new_version_is_drawn_with_what_it_changed() -> None:
     assert figure.says.startswith("1 of 2 loads changed beyond the noise of their runs")
     rows = {round(row["value"], 9): row["verdict"] for row in figure.chart.rows}
     assert rows == {10.0: "not shown", 20.0: "changed"}
-    assert [str(row[1]).count("→") for row in figure.table.rows] == [1, 1]
+    assert [str(row["Measured (tok/s)"]).count("→") for row in figure.table] == [1, 1]
     assert draw(figure.key, figure.chart).svg_wide
 
 

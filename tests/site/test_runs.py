@@ -68,6 +68,6 @@ def test_several_gpus_are_drawn_as_their_sum_and_the_axes_have_no_rows(
     power, *_ = json.loads(samples(stored, trace))["rows"]
     assert power == {"panel": "GPU power (W)", "x": [0, 1], "value": [300, 310]}
     figure = telemetry.figure(stored, trace)
-    assert figure.table.rows[0] == ["GPU power (W)", "300.0", "310.0"]
+    assert [*figure.table[0].values()] == ["GPU power (W)", "300.0", "310.0"]
     assert trace.key == figure.drawn_as
     assert ">GPU power (W)<" in draw("k", figure.chart).svg_wide

@@ -70,11 +70,6 @@ def comparison(
             "Output throughput is equal within ±1 % in container and natively for a and b "
             "(measured −0.1 to +0.1 %, −1.1 to +1.1 %; up to 26 % slow runs would not show).",
         ),
-        # What is open is told by the same interval: -0.6 to +1.4.
-        (
-            [comparison("a", "undecided", percent=0.4)],
-            "No clear effect of container on output throughput for a: +0.4 % (−0.6 to +1.4 %).",
-        ),
         # Why it is open though its interval is clear of zero: runs worth fewer than four, or a correction.
         (
             [comparison("a", "undecided", percent=-10, worth=3)],

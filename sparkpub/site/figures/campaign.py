@@ -1,9 +1,9 @@
 """The figures of a campaign's metrics: a question to its tables, a shape, a sentence, a table."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -18,9 +18,8 @@ from sparkpub.site.figures.figure import (
     Entry,
     Figure,
     Heads,
-    Table,
+    TableLine,
     chart,
-    table_of,
     telling,
 )
 from sparkpub.site.figures.theme import axis_title, metric_title
@@ -46,13 +45,13 @@ def every_run(
     campaign: StudiedCampaign, _: Sequence[TableRow], metric: Metric
 ) -> Figure:
     """`peak-memory`: every run of a metric, the mean of each cell and its interval."""
-    table = _table_of_cells(campaign, metric)
-    return _with_runs(campaign, metric, campaign.cells(metric), table)
+    return _with_runs(campaign, metric, campaign.cells(metric))
 
 
 def box(campaign: StudiedCampaign, _: Sequence[TableRow], metric: Metric) -> Figure:
     """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends of its whiskers."""
-    by_cell = _counted_by_cell(campaign.runs(metric))
+    runs = campaign.runs(metric)
+    by_cell = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
     cells = campaign.worded(by_cell.apply(_box).unstack().reset_index())
     if cells["n"].max() > 1:  # one run has no quartiles
         cells = cells[cells["n"] > 1]
@@ -68,7 +67,8 @@ def box(campaign: StudiedCampaign, _: Sequence[TableRow], metric: Metric) -> Fig
     }
     cells = telling(cells, heads)
     note = f"Boxes are quartiles, lines the ends within {WHISKER} times their distance."
-    return _with_runs(campaign, metric, cells, table_of(cells["tip"]), note)
+    made = _with_runs(campaign, metric, cells)
+    return replace(made, table=[*cells["tip"]], note=note)
 
 
 def _box(values: "pd.Series[float]") -> "pd.Series[float]":
@@ -82,23 +82,13 @@ def _box(values: "pd.Series[float]") -> "pd.Series[float]":
 
 
 def _with_runs(
-    campaign: StudiedCampaign,
-    metric: Metric,
-    cells: pd.DataFrame,
-    table: Table,
-    note: str = "",
+    campaign: StudiedCampaign, metric: Metric, cells: pd.DataFrame
 ) -> Figure:
     """Cells with their runs."""
-    runs = campaign.runs(metric).assign(kind="run")
-    rows = pd.concat([cells.assign(kind="mean", first=_first(metric, cells)), runs])
-    rows, groups, more = placed(campaign, rows)
-    title = metric_title(metric)
-    return Figure(
-        says=_headline(campaign, metric),
-        chart=chart(shapes.dots, _with_room(metric, rows), title=title, groups=groups),
-        table=table,
-        sample=_sample(campaign, metric, note, more),
-    )
+    means = cells.assign(kind="mean", first=_first(metric, cells))
+    rows = pd.concat([means, campaign.runs(metric).assign(kind="run")])
+    shape = partial(shapes.dots, title=metric_title(metric))
+    return _of_cells(campaign, metric, shape, rows, spaced=True)
 
 
 def relative(
@@ -109,40 +99,23 @@ def relative(
     The zero is the mean of the runs that are shown, not that of the cell, in which a machine counts by its error.
     """
     sides = ["model", "workload"]
-    compared = dict.fromkeys((row.model, row.workload) for row in pairs)
+    compared = {(row.model, row.workload) for row in pairs}
     runs = campaign.runs(metric).merge(pd.DataFrame([*compared], columns=sides))
     is_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
     means = runs[is_baseline].groupby(sides)["value"].mean().rename("base")
-    runs = runs.join(means, on=sides, how="inner").assign(kind="run")
-    runs["first"] = _first(metric, runs)
-    runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
-    share = partial(percent, decimals=2)
+    runs = runs.join(means, on=sides, how="inner")
+    shares = 100 * (runs["value"] / runs["base"] - 1)
+    told = zip(runs["tip"], shares, strict=True)
     head = "% from the baseline's mean"
-    told = zip(runs["tip"], runs["value"].map(share), strict=True)
-    runs["tip"] = column(runs, ({**tip, head: text} for tip, text in told))
+    tips = [{**tip, head: percent(share, 2)} for tip, share in told]
+    first, tip = _first(metric, runs), column(runs, tips)
+    rows = runs.assign(kind="run", first=first, value=shares, tip=tip)
     margin = campaign.data.margin_percent
-    rows, groups, more = placed(campaign, runs)
-    ends = _counted_by_cell(runs).agg(["size", "min", "mean", "max"]).reset_index()
-    heads: Heads = {
-        "Cell": ("cell", str),
-        "n": ("size", str),
-        "Least": ("min", share),
-        "Mean": ("mean", share),
-        "Most": ("max", share),
-    }
-    return Figure(
-        says=said.farthest(runs, campaign.baseline),
-        chart=chart(
-            shapes.dots,
-            rows,
-            title=f"% from {sentences.mean_of(campaign.baseline)}",
-            groups=groups,
-            band=margin,
-        ),
-        table=table_of(telling(campaign.worded(ends), heads)["tip"]),
-        sample=_sample(campaign, metric, more, only=runs),
-        note=f"The band is ±{margin:g} %.",
-    )
+    title = f"% from {sentences.mean_of(campaign.baseline)}"
+    shape = partial(shapes.dots, title=title, band=margin)
+    made = _of_cells(campaign, metric, shape, rows, only=rows)
+    says = said.farthest(rows, campaign.baseline)
+    return replace(made, says=says, note=f"The band is ±{margin:g} %.")
 
 
 def compared_in_percent(campaign: StudiedCampaign, metric: Metric) -> list[TableRow]:
@@ -159,13 +132,31 @@ def bars(
     means, top = cells["value"], None
     if means.min() >= 0 and means.max() > 0:
         top = min(cells[["value", "high"]].max().max(), MOST_BEYOND * means.max())
-    rows, groups, more = placed(campaign, cells.assign(first=_first(metric, cells)))
-    title = metric_title(metric)
+    rows = cells.assign(first=_first(metric, cells))
+    shape = partial(shapes.bars, title=metric_title(metric), top=top)
+    made = _of_cells(campaign, metric, shape, rows)
+    return replace(made, says=sentences.means(campaign.names, metric, found))
+
+
+def _of_cells(
+    campaign: StudiedCampaign,
+    metric: Metric,
+    shape: Callable[..., shapes.Spec],
+    rows: pd.DataFrame,
+    *,
+    spaced: bool = False,
+    only: pd.DataFrame | None = None,
+) -> Figure:
+    """Rows of a metric in their places, with the table of all cells; `spaced` is an axis of its values, and `only` what
+    the sample speaks of."""
+    shown, groups, more = placed(campaign, rows)
+    if spaced:
+        shown = _with_room(metric, shown)
     return Figure(
-        says=sentences.means(campaign.names, metric, found),
-        chart=chart(shapes.bars, rows, title=title, groups=groups, top=top),
+        says=_headline(campaign, metric),
+        chart=chart(shape, shown, groups=groups),
         table=_table_of_cells(campaign, metric),
-        sample=_sample(campaign, metric, more),
+        sample=_sample(campaign, metric, more, only=only),
     )
 
 
@@ -198,7 +189,7 @@ def comparison(campaign: StudiedCampaign, rows: pd.DataFrame) -> Figure:
     return Figure(
         says=said.verdicts(rows, campaign.baseline, margin),
         chart=chart(shapes.forest, drawn, title=DIFFERENCE, band=margin),
-        table=table_of(rows["tip"]),
+        table=[*rows["tip"]],
         sample=_joined(
             f"Lines are {levels} intervals, the band ±{margin:g} %.",
             drawn_of(len(drawn), len(rows), "differences"),
@@ -248,7 +239,7 @@ def along(
             ticks=[float(at) for at in sorted(rows["x"].unique())],
             knee=first.knee if len(found) == 1 else None,
         ),
-        table=table_of(told),
+        table=told,
         sample=_sample(
             campaign,
             metric,
@@ -269,9 +260,11 @@ def in_order(
     long_enough = {row.cell for row in found}
     cells = cells[[cell in long_enough for cell in cells_of(cells)]]
     half = cells["trend_slope"] * (cells["n"] - 1) / 2
-    begin = cells.assign(x=cells["runs"].str[0].map(places), value=cells["p50"] - half)
-    end = cells.assign(x=cells["runs"].str[-1].map(places), value=cells["p50"] + half)
-    means = pd.concat([begin, end]).assign(kind="mean")
+    ends = [
+        cells.assign(x=cells["runs"].str[at].map(places), value=cells["p50"] + beside)
+        for at, beside in ((0, -half), (-1, half))
+    ]
+    means = pd.concat(ends).assign(kind="mean")
     rows = pd.concat([means, runs.assign(kind="run", x=runs["number"])])
     return Figure(
         says=said.drift(campaign, metric) or _headline(campaign, metric),
@@ -320,7 +313,7 @@ def against(
             up=metric_title(up),
             groups=campaign.environments,
         ),
-        table=table_of(told),
+        table=told,
         sample="Each point is a run.",
     )
 
@@ -387,7 +380,7 @@ def _with_room(
     """The rows, and behind them what the axis of each panel has to show at least, where its values are equal or nearly
     so: it would number them with digits that nobody measured."""
     reach, room = FEWEST_STEPS * 10.0**-metric.decimals, []
-    panels = [each for _, each in rows.groupby("panel")] if "panel" in rows else [rows]
+    panels = [mine for _, mine in rows.groupby("panel")] if "panel" in rows else [rows]
     for mine in panels:
         low, high = mine[column].min(), mine[column].max()
         if high - low < reach:
@@ -429,12 +422,7 @@ def _joined(*said: str) -> str:
     return " ".join(filter(None, said))
 
 
-def _counted_by_cell(runs: pd.DataFrame) -> Any:
-    """The values of each cell's runs that count."""
-    return runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
-
-
-def _table_of_cells(campaign: StudiedCampaign, metric: Metric) -> Table:
+def _table_of_cells(campaign: StudiedCampaign, metric: Metric) -> list[TableLine]:
     """Cells with the statistics of a metric and links to their runs."""
     measured = campaign.runs(metric)
     head = "Runs" if measured["counts"].all() else "Runs (in brackets: left out)"
@@ -445,4 +433,4 @@ def _table_of_cells(campaign: StudiedCampaign, metric: Metric) -> Table:
         entries.setdefault(cell, []).append(Entry(text, row["href"]))
     cells = campaign.cells(metric)
     told = zip(cells["tip"], cells_of(cells), strict=True)
-    return table_of([{**tip, head: entries[cell]} for tip, cell in told])
+    return [{**tip, head: entries[cell]} for tip, cell in told]

@@ -8,7 +8,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
 from sparkpub.site.figures import shapes
 from sparkpub.site.figures.draw import Chart
-from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.shapes import Rows, Spec
 
 DOUBTED = "roofline"
@@ -33,7 +33,6 @@ def figure(
         says=f"Each point is a run: {across.label} ({across.unit}) across, {up.label} ({up.unit}) up.",
         sample=sample,
         chart=Chart(shape, rows),
-        table=Table((), ()),
     )
 
 

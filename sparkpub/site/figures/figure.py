@@ -1,6 +1,6 @@
 """A figure as pages show and publish it."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -36,27 +36,19 @@ Heads = Mapping[str, tuple[Hashable, Callable[[Any], Value]]]
 """Head of a table to the column of rows that stands below it, and what is written of each of its values."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table for readers: column heads, and rows of text, of one link or of several."""
-
-    head: tuple[str, ...]
-    rows: Sequence[Sequence[Value]]
-
-    @property
-    def known(self) -> "Table":
-        """The table without columns in which nothing is known; what its rows are about stays."""
-        if not self.rows:
-            return self
-        first, *others = zip(self.head, *self.rows, strict=True)
-        known = [column for column in others if any(map(_is_known, column[1:]))]
-        head, *rows = zip(first, *known, strict=True)
-        return Table(head, rows)
+TableLine = Mapping[str, Value]
+"""A row of a table for readers: head to what stands below it; rows of one table have the same heads."""
 
 
-def _is_known(value: Value) -> bool:
-    said = value.text if isinstance(value, Entry) else value
-    return bool(said) and said != "not known"
+def known(table: Sequence[TableLine]) -> list[str]:
+    """The heads of a table without those below which nothing is known; what its rows are about stays."""
+    about, *others = table[0]
+
+    def says(value: Value) -> bool:
+        said = value.text if isinstance(value, Entry) else value
+        return bool(said) and said != "not known"
+
+    return [about, *(head for head in others if any(says(row[head]) for row in table))]
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,7 @@ class Figure:
 
     says: str
     chart: Chart
-    table: Table
+    table: Sequence[TableLine] = ()
     sample: str = ""
     note: str = ""
     title: str = ""
@@ -99,13 +91,6 @@ def telling(rows: pd.DataFrame, heads: Heads) -> pd.DataFrame:
     )
     tips = (dict(zip(heads, each, strict=True)) for each in zip(*said, strict=True))
     return rows.assign(tip=column(rows, tips))
-
-
-def table_of(told: Iterable[Mapping[str, Value]]) -> Table:
-    """The table of rows that are told as head and text: what pointing at their marks tells is the same."""
-    told = list(told)
-    head = tuple(told[0]) if told else ()
-    return Table(head, [list(row.values()) for row in told])
 
 
 def chart(

@@ -226,13 +226,9 @@ def studied(publication: Publication) -> Callable[..., StudiedCampaign]:
 
     @cache
     def campaign(name: str, **part: str) -> StudiedCampaign:
-        data = publication.dataset.campaign(name)
-        if not part:
-            return StudiedCampaign(publication, data)
-        if part.keys() <= set(KEYS):
-            cut = StudiedCampaign(publication, data, part, campaign(name))
-            if cut.cells_here:
-                return cut
+        cut = StudiedCampaign(publication, publication.dataset.campaign(name), part)
+        if not part or (part.keys() <= set(KEYS) and cut.cells_here):
+            return cut
         wrong = ", ".join(f"{axis}={key!r}" for axis, key in part.items())
         raise SiteError(
             f"no cell of campaign {name} is {wrong}", remedy="see sparkpub values"

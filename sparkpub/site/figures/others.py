@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sparkpub.record.store import Stored
 from sparkpub.record.text import (
@@ -24,7 +23,6 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.models import is_large
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
-from sparkpub.review.statistics.estimate import Floats
 from sparkpub.review.tables.bandwidths import UNKNOWN
 from sparkpub.review.tables.capacities import LIMITS, TOLD_SECONDS, in_order
 from sparkpub.review.tables.column import TableRow
@@ -35,10 +33,9 @@ from sparkpub.site.figures.figure import (
     Entry,
     Figure,
     Heads,
-    Value,
+    TableLine,
     chart,
     plain,
-    table_of,
     telling,
 )
 from sparkpub.site.figures.telemetry import read
@@ -48,8 +45,6 @@ from sparkpub.site.study import KEYS, StudiedCampaign
 FEWEST = 3
 """Points from which on there is a picture."""
 GIGA = 1e9
-BuildLine = dict[str, Value]
-"""A row of a table: head to what stands below it."""
 
 
 # ---- Capacity --------------------------------------------------------------------------------------------------------
@@ -116,7 +111,7 @@ def capacity(_: StudiedCampaign, rows: pd.DataFrame) -> Figure:
             # The darker shades of the ramp would hide the figures.
             shades=(0.05, 0.25, 0.6),
         ),
-        table=table_of(told),
+        table=[*told],
     )
 
 
@@ -188,7 +183,7 @@ def bandwidth(_: StudiedCampaign, rows: pd.DataFrame) -> Figure:
             legend="Weights",
             log=True,
         ),
-        table=table_of(rows["tip"]),
+        table=[*rows["tip"]],
     )
 
 
@@ -207,37 +202,45 @@ COLOURS = {
 def coverage(campaign: StudiedCampaign, cells: Mapping[Cell, str]) -> Figure:
     """`coverage`: how many planned runs of each cell are in which state, and in the table a link to each that is
     there. Where no matrix says what was planned, those are all."""
-    states = {cell: Counter[str]() for cell in cells}
-    for record in campaign.records:
-        states[record.cell]["done" if record.status == "ok" else "failed"] += 1
-    for cell, covered in campaign.data.covered.items():
-        if campaign.holds(*cell):
-            states[cell] = Counter({name: getattr(covered, name) for name in COLOURS})
     recorded = grouped(campaign.data.runs, lambda run: run.record.cell)
-    told: list[BuildLine] = []
+    planned, total = campaign.data.covered, Counter[str]()
+    told: list[TableLine] = []
     rows: list[dict[str, Any]] = []
-    for cell, numbers in states.items():
+    for cell, called in cells.items():
         runs = recorded.get(cell, [])
+        states = Counter(
+            "done" if run.record.status == "ok" else "failed" for run in runs
+        )
+        if cell in planned:
+            states = Counter({name: getattr(planned[cell], name) for name in COLOURS})
+        total += states
+        number = states.total()
         line: dict[str, str] = {
-            "Cell": cells[cell],
-            "Planned": str(numbers.total()),
-            **{name.capitalize(): str(numbers[name]) for name in COLOURS},
+            "Cell": called,
+            "Planned": str(number),
+            **{name.capitalize(): str(states[name]) for name in COLOURS},
             "Records": str(len(runs)),
         }
         links = [Entry(str(run.record.iteration), run_address(run)) for run in runs]
         told.append({**line, "Iterations": links})
-        more = f" ({len(runs)} records)" if len(runs) > numbers.total() else ""
-        for state, number in (+numbers).items():
-            row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
-            row |= {"group": state, "column": state, "text": f"{number}{more}"}
-            row |= {"tip": line, "colour": f"var(--sp-{COLOURS[state]})"}
-            rows.append(row | {"first": numbers["done"] - numbers.total()})
+        more = f" ({len(runs)} records)" if len(runs) > number else ""
+        about: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
+        about |= {"tip": line, "first": states["done"] - number}
+        rows += [
+            {
+                **about,
+                "column": state,
+                "text": f"{of}{more}",
+                "colour": f"var(--sp-{COLOURS[state]})",
+            }
+            for state, of in (+states).items()
+        ]
     shown, _, note = placed(campaign, campaign.worded(pd.DataFrame(rows)), beside=False)
     return Figure(
-        says=said.coverage(sum(states.values(), Counter())),
+        says=said.coverage(total),
         sample=f"Numbers are runs. {note}".strip(),
         chart=chart(shapes.grid, shown, across="State"),
-        table=table_of(told),
+        table=told,
     )
 
 
@@ -269,7 +272,7 @@ def utilisation(
         "second": ("x", "{:g}".format),
         "busy": ("value", "{:.1f} %".format),
     }
-    told: list[BuildLine] = []
+    told: list[TableLine] = []
     for run, stretches in runs:
         about = dict(zip(KEYS, run.record.cell, strict=True))
         about |= {"run": run.run_id, "href": run_address(run)}
@@ -295,7 +298,7 @@ def utilisation(
             shades=SHADES,
             unit="GPU utilisation (%)",
         ),
-        table=table_of(told),
+        table=told,
     )
 
 
@@ -305,30 +308,26 @@ def busy(stored: Stored) -> pd.DataFrame:
     telemetry knows of no GPU."""
     telemetry = read(stored)
     points = telemetry.timed("gpu_utilization_percent") if telemetry else ()
-    if len(points) < 2:
-        return pd.DataFrame()
-    times, values = np.array(points).T
-    begin, end = times.min(), times.max()
-    if begin == end:
+    samples = pd.DataFrame(points, columns=["at", "busy"])
+    begin, end = samples["at"].min(), samples["at"].max()
+    if not begin < end:
         return pd.DataFrame()
     width = (end - begin) / STRETCHES
-    places = np.minimum((times - begin) // width, STRETCHES - 1)
-    there, place = np.unique(places, return_inverse=True)
-    shades = np.digitize(_means(values, place), SHADES)
-    is_new = (np.diff(shades, prepend=-1) != 0) | (np.diff(there, prepend=-2) != 1)
-    stretch = np.cumsum(is_new) - 1
+    place = ((samples["at"] - begin) // width).clip(upper=STRETCHES - 1)
+    means = samples.groupby(place)["busy"].mean()
+    shades = np.digitize(means, SHADES)
+    is_new = (np.diff(shades, prepend=-1) != 0) | (
+        np.diff(means.index, prepend=-2) != 1
+    )
+    stretch = place.map(pd.Series(is_new.cumsum(), means.index))
+    ends = place.groupby(stretch)
     rows = {
-        "x": begin + width * there[is_new],
-        "end": begin + width * there[np.append(is_new[1:], True)] + width,
-        "value": _means(values, stretch[place]),
-        "mean": values.mean(),
+        "x": begin + width * ends.min(),
+        "end": begin + width * ends.max() + width,
+        "value": samples.groupby(stretch)["busy"].mean(),
+        "mean": samples["busy"].mean(),
     }
     return pd.DataFrame(rows).round(2)
-
-
-def _means(values: Floats, of: NDArray[np.int64]) -> Floats:
-    """The mean of the values of each group, by the group's number."""
-    return np.bincount(of, values) / np.bincount(of)
 
 
 # ---- Machines --------------------------------------------------------------------------------------------------------
@@ -386,7 +385,7 @@ def per_machine(
             f"The interval of “{ALL}” holds for machines like these."
         ),
         chart=chart(shapes.forest, shown, title=DIFFERENCE, band=margin),
-        table=table_of(shown["tip"]),
+        table=[*shown["tip"]],
     )
 
 

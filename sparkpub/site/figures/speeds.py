@@ -30,7 +30,7 @@ from sparkpub.review.speeds import GENERATION, MILLISECONDS, PROMPT, Speed
 from sparkpub.review.statistics.estimate import Floats
 from sparkpub.site.figures import said, shapes
 from sparkpub.site.figures.campaign import MOST_LINES, drawn_of
-from sparkpub.site.figures.figure import Figure, Heads, chart, table_of, telling
+from sparkpub.site.figures.figure import Figure, Heads, chart, telling
 from sparkpub.site.figures.others import FEWEST
 from sparkpub.site.study import KEYS
 
@@ -108,7 +108,7 @@ def users_of_model(
             groups=called if len(called) > 1 else (),
             legend="Recipe",
         ),
-        table=table_of(rows["tip"]),
+        table=[*rows["tip"]],
         sample=f"{about} {drawn_of(len(drawn), len(lines), 'lines')}".strip(),
         note="Filled: no other point of the model gives both more.",
     )
@@ -228,7 +228,7 @@ def context_of_model(
             legend="Recipe",
             ticks=sorted(map(float, shown["x"].unique())),
         ),
-        table=table_of(points["tip"]),
+        table=[*points["tip"]],
         sample=f"{mine[0].machine}, {mine[0].load.tool}.",
         note="Answers are no longer than what stands before them.",
     )
@@ -309,5 +309,5 @@ def versions_of_model(
         says=said.versions(lines),
         sample=sample.strip(),
         chart=chart(shapes.forest, shown, title="Change from the first (%)"),
-        table=table_of([row["tip"] for row in rows]),
+        table=[row["tip"] for row in rows],
     )

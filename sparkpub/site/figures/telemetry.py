@@ -12,7 +12,7 @@ from sparkpub.record.text import listed
 from sparkpub.site.content import block_key
 from sparkpub.site.figures import shapes
 from sparkpub.site.figures.draw import Chart
-from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.figure import Figure, TableLine
 from sparkpub.site.figures.theme import axis_title
 from sparkpub.site.publication import run_file
 
@@ -96,17 +96,19 @@ def figure(stored: Stored, found: Trace) -> Figure:
     says = f"{round(last, 2):.3g} seconds from launch"
     if stored.record.phases:
         says += f"; shaded: {listed(phase.name for phase in stored.record.phases)}"
-    body = []
+    table: list[TableLine] = []
     for panel, points in found.lines.items():
-        values = [value for _, value in points]
-        body.append([panel, f"{min(values):.1f}", f"{max(values):.1f}"])
+        values = [f"{end(points, key=itemgetter(1))[1]:.1f}" for end in (min, max)]
+        table.append(
+            dict(zip(("Signal", "Least", "Most"), (panel, *values), strict=True))
+        )
     return Figure(
         key=f"telemetry-{stored.record.run_id}",
         title="Telemetry",
         says=f"{says}.",
         sample="Thinned: the file of telemetry has every sample.",
         chart=found.chart,
-        table=Table(("Signal", "Least", "Most"), body),
+        table=table,
         rows_at=f"{run_file(stored)}#rows",
         drawn_as=found.key,
     )

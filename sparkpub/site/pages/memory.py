@@ -1,6 +1,6 @@
 """Where the machine's memory went in one run of each cell, and what of it the weights of a model leave."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sparkpub.record.identity import expected, shown
@@ -10,7 +10,7 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.models import stated_sizes
 from sparkpub.review.physics import machine_of
 from sparkpub.review.speeds import Speed
-from sparkpub.site.figures.figure import Entry, Table, Value
+from sparkpub.site.figures.figure import Entry, TableLine
 from sparkpub.site.publication import Publication, run_address
 from sparkpub.site.study import StudiedCampaign
 
@@ -22,7 +22,7 @@ Parts = Mapping[str, float]
 """Part of the memory to its size in GiB."""
 
 
-def ledger(whole: StudiedCampaign) -> tuple[str, Table] | None:
+def ledger(whole: StudiedCampaign) -> tuple[str, list[TableLine]] | None:
     """Which part is the largest, and a row per cell: one real run, the median by free memory, at its peak. None where
     no record says where memory went: a run beside an idle GPU used none of its."""
     known = [
@@ -42,12 +42,12 @@ def ledger(whole: StudiedCampaign) -> tuple[str, Table] | None:
     shown = [name for name in PARTS if any(parts.get(name, 0) > 0 for parts in every)]
     if not {*shown} - {"free"}:
         return None
-    rows: list[Sequence[Value]] = [
-        [label, run, *(_size(parts.get(name, 0.0)) for name in shown)]
-        for label, run, parts in body
-    ]
-    heads = [f"{name[0].upper()}{name[1:]} (GiB)" for name in shown]
-    return _largest(every), Table(("Cell", "Run", *heads), rows)
+    heads = {name: f"{name[0].upper()}{name[1:]} (GiB)" for name in shown}
+    rows: list[TableLine] = []
+    for label, link, parts in body:
+        sizes = {head: _size(parts.get(name, 0.0)) for name, head in heads.items()}
+        rows.append({"Cell": label, "Run": link, **sizes})
+    return _largest(every), rows
 
 
 def _size(size: float) -> str:
@@ -142,16 +142,20 @@ def fits(speeds: Iterable[Speed]) -> list[Fit]:
     return list(found.values())
 
 
-def left(publication: Publication, speeds: Iterable[Speed]) -> Table:
+def left(publication: Publication, speeds: Iterable[Speed]) -> list[TableLine]:
     """What weights leave of the memory: a row for each format and machine of which the size is known."""
-    rows = []
+    rows: list[TableLine] = []
     for fit in fits(speeds):
         total, kv = of_machine(publication, fit.speed.machine), fit.kv_mib_per_1k
-        memory = f"{total:.1f} GiB, {fit.speed.machine}" if total else ""
-        cache = f"{rounded(kv)} MiB" if kv else "not known"
-        rows.append((fit.speed.weights, fit.weights, fit.left(total), memory, cache))
-    heads = ("Format", "Weights", "Left", "Memory", "KV cache of 1,000 tokens")
-    return Table(heads, rows)
+        line = {
+            "Format": fit.speed.weights,
+            "Weights": fit.weights,
+            "Left": fit.left(total),
+            "Memory": f"{total:.1f} GiB, {fit.speed.machine}" if total else "",
+            "KV cache of 1,000 tokens": f"{rounded(kv)} MiB" if kv else "not known",
+        }
+        rows.append(line)
+    return rows
 
 
 def _fit(speed: Speed) -> Fit | None:

@@ -16,6 +16,7 @@ from sparkpub.review.checks.happened import unrecorded
 from sparkpub.review.names import load_name
 from sparkpub.review.tables.over import REPEAT_PERCENT
 from sparkpub.site.content import ROOT, Page, block_key, placeholder
+from sparkpub.site.figures.figure import known
 from sparkpub.site.figures.output import markup
 from sparkpub.site.pages import (
     campaign_page,
@@ -120,6 +121,7 @@ def _environment() -> Environment:
         "REPEAT_PERCENT": REPEAT_PERCENT,
         "slug": slug,
         "drawing": markup,
+        "known": known,
         "options": options,
         "plain": plain,
         "counted": counted,

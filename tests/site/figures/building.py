@@ -1,49 +1,71 @@
-"""The figures of a small campaign."""
+"""The figures of small campaigns."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from sparkpub.record.record import Moment, Plan, Record, Requested
-from sparkpub.review.reviewed import Cell
+from sparkpub.record.record import Moment, Plan, Record
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.library import Library
-from tests.building import a_record
-from tests.leaderboards import dataset_of, published
+from tests.leaderboards import LOAD, TPUT, dataset_of, published, runs_of
 
-THROUGHPUT, TTFT, MEMORY = (
-    "output_throughput_tok_s",
-    "ttft_p50_ms",
-    "device_used_peak_gib",
-)
-TPOT = "tpot_p50_ms"
-Runs = Mapping[Cell, Sequence[Mapping[str, float]]]
-"""Model, environment and workload to the metrics of each run. A workload `c8` keeps eight requests in flight."""
+Values = Mapping[str, Sequence[float]]
+"""A cell, `model/environment/load`, to the value of each of its runs; a load `c8` keeps eight requests in flight."""
 
 
-def a_library(runs: Runs, options: SiteOptions) -> Library:
-    """The figures of a campaign of these runs, named and not drawn."""
+def a_library(values: Values, options: SiteOptions, *metrics: str) -> Library:
+    """The figures of a campaign of these runs, named and not drawn; each of the metrics has the values."""
     records: list[Record] = []
-    for (model, environment, workload), each in runs.items():
-        more = {}
-        if workload[1:].isdecimal() and workload[0] == "c":
-            asked = {"type": "vllm-bench", "concurrency": int(workload[1:])}
-            more["requested"] = Requested(
-                model_id=f"x/{model}", workload=asked, environment={"type": "host"}
-            )
-        for iteration, metrics in enumerate(each, 1):
-            hour, minute = divmod(len(records), 60)
-            record = a_record(
-                metrics,
-                run_id=f"c-{environment}_{model}_{workload}_iter{iteration:02d}",
-                model=model,
+    for cell, each in values.items():
+        model, environment, workload = cell.split("/")
+        users = workload.removeprefix("c")
+        asked = LOAD | ({"concurrency": int(users)} if users.isdecimal() else {})
+        for number, value in enumerate(each, 1):
+            (record,) = runs_of(
+                model,
+                [value],
+                metric=TPUT if not metrics else metrics[0],
+                metrics=dict.fromkeys(metrics[1:], value),
+                load=asked,
                 environment=environment,
                 workload=workload,
-                iteration=iteration,
-                started=Moment(
-                    value=f"2026-11-20T{10 + hour}:{minute:02d}:00Z", zone="utc"
-                ),
-                plan=Plan(position=len(records), order="random"),
-                **more,
             )
-            records.append(published(record))
+            minute = len(records)
+            moment = f"2026-11-20T{10 + minute // 60}:{minute % 60:02d}:00Z"
+            records.append(
+                published(
+                    record,
+                    run_id=f"c-{environment}_{model}_{workload}_iter{number:02d}",
+                    iteration=number,
+                    started=Moment(value=moment, zone="utc"),
+                    plan=Plan(position=minute, order="random"),
+                )
+            )
     return Library(publish(dataset_of(*records), options))
+
+
+def line(values: Mapping[int, float], model: str = "m", runs: int = 1) -> Values:
+    """Some runs at each concurrency."""
+    return {f"{model}/native/c{users}": [mean] * runs for users, mean in values.items()}
+
+
+RATES = (0.1, 0.5, 1.0)
+
+
+def bears(builds: Mapping[str, Sequence[float]], sources: Path) -> Library:
+    """A run of each build at each rate, with so many seconds to the first token."""
+    records = []
+    for model, waits in builds.items():
+        for rate, wait in zip(RATES, waits, strict=False):
+            load = {**LOAD, "request_rate": rate}
+            del load["concurrency"]
+            (record,) = runs_of(
+                model,
+                [1000 * wait],
+                metric="ttft_p95_ms",
+                metrics={"tpot_p95_ms": 50.0},
+                load=load,
+                workload=f"rate{rate:g}",
+            )
+            records.append(published(record, run_id=f"c-{model}-{rate:g}"))
+    return Library(publish(dataset_of(*records), SiteOptions(sources)))
