@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 from pathlib import Path
 
@@ -24,7 +25,7 @@ docs_dir: pages
 repo_url: https://repository.test/x/y
 theme: {{name: material, font: false{custom}}}
 plugins:
-  - search
+  - material/search
   - sparkpub: {{folders: data, cache: cache}}
   - blog: {{authors: false, post_url_format: "{{slug}}"}}
 markdown_extensions: [attr_list, md_in_html, tables, toc]
@@ -38,6 +39,7 @@ POLICY = {
     "base-uri": "'self'",
     "form-action": "'self'",
 }
+INDEX = "search/search_index.json"
 QUOTED = """---
 title: The "quoted" page
 description: Says "more" & <less>
@@ -78,7 +80,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, st
     site = build(folder)
     return {
         path.relative_to(site).as_posix(): path.read_text(encoding="utf-8")
-        for path in site.rglob("*.html")
+        for path in [*site.rglob("*.html"), site / INDEX]
     }
 
 
@@ -95,6 +97,8 @@ def properties(page: str) -> dict[str, str]:
 def test_what_every_page_has(pages: dict[str, str]) -> None:
     assert len(pages) > 20
     for uri, page in pages.items():
+        if uri == INDEX:
+            continue
         (policy,) = re.findall('Content-Security-Policy" content="([^"]*)"', page)
         rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
         inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
@@ -145,6 +149,17 @@ def test_pages_of_their_own_kind(pages: dict[str, str]) -> None:
         assert "by A. Writer" in pages[uri], uri
         assert re.search(r'href="[^"]*category/notes/"[^>]*>Notes', pages[uri]), uri
     assert "blog/category/notes/index.html" in pages
+
+
+def test_the_search_finds_names_in_charts_and_each_question(
+    pages: dict[str, str],
+) -> None:
+    """Named as the search plugin may be, `material/search`."""
+    entries = {entry["location"]: entry for entry in json.loads(pages[INDEX])["docs"]}
+    assert "(container)" in entries["campaigns/c/"]["tags"]
+    question = entries["#is-mine-as-fast"]
+    assert question["title"] == "Is mine as fast?"
+    assert question["text"].startswith("Measure your server")
 
 
 def test_a_project_lays_its_own_templates_over_ours(
