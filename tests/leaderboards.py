@@ -1,6 +1,7 @@
 """Records of benchmarks in memory, and campaigns of them, for tests of what is ranked and shown."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def runs_of(
 def published(record: Record, **fields: Any) -> Record:
     """The record as somebody published its figures: no file is behind them, and checks ask for none."""
     metrics = {
-        name: value.model_copy(update={"source": "published"})
+        name: replace(value, source="published")
         for name, value in record.metrics.items()
     }
     return record.model_copy(update={"metrics": metrics, **fields})

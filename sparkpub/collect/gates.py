@@ -8,7 +8,7 @@ import operator
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -176,13 +176,13 @@ class Gatekeeper:
             waited = time.monotonic() - began
         passed = round(since + waited, 3)
         reading = Reading(at_seconds=round(waited, 3), value=passed)
-        found = {
-            "met": since + waited >= wanted,
-            "waited_seconds": round(waited, 3),
-            "readings": (reading,),
-            "reason": None,
-        }
-        return gate.model_copy(update=found)
+        return replace(
+            gate,
+            met=since + waited >= wanted,
+            waited_seconds=round(waited, 3),
+            readings=(reading,),
+            reason=None,
+        )
 
     def _conditions(self) -> list[TriedGate]:
         """Those that the matrix sets, and the performance state, which is read in any case."""

@@ -224,7 +224,7 @@ def phases(document: Any) -> tuple[Phase, ...]:
     for item in objects(document):
         said = {**item, "name": str(item.get("name"))[:_LONGEST_REASON]}
         with suppress(ValidationError):
-            read.append(Phase.model_validate(said))
+            read.append(Phase(**said))
     return tuple(read)
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -123,10 +123,10 @@ def test_the_pause_counts_from_the_last_run_of_this_machine(tmp_path: Path) -> N
     """A later run of another machine does not heat this one; a clock without its zone says nothing."""
 
     def ended(value: str, machine: str | None) -> dict[str, Any]:
-        zone = "utc" if value.endswith("Z") else "unknown"
+        zone: Literal["utc", "unknown"] = "utc" if value.endswith("Z") else "unknown"
         return {
             "started": Moment(value="2026-11-20T09:00:00Z", zone="utc"),
-            "ended": Moment.model_validate({"value": value, "zone": zone}),
+            "ended": Moment(value=value, zone=zone),
             "machine": Machine(id=machine),
         }
 

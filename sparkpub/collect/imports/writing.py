@@ -5,7 +5,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -262,12 +262,10 @@ class _Writer:
     def _metric(self, name: str, found: MetricValue) -> MetricValue:
         """A figure, with the reason that people know where it has no value; as published, where no file is kept that it
         could be held against."""
-        reasons, told = self.given.about.unavailable, {}
-        if found.value is None and name in reasons:
-            told["reason"] = reasons[name]
-        if not self.originals:
-            told["source"] = "published"
-        return found.model_copy(update=told) if told else found
+        told = self.given.about.unavailable.get(name, found.reason)
+        reason = told if found.value is None else None
+        source = found.source if self.originals else "published"
+        return replace(found, reason=reason, source=source)
 
     def write(self, record: Record, files: Iterable[_File]) -> None:
         """The record, its files, and before the first one the file of the campaign. Raises ImportFormatError where the

@@ -36,6 +36,8 @@ ENDINGS = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES} | {
     sweeps.LOAD.name: "sweep"
 }
 """Name of an axis to the end of its figures' names: `output-throughput-sweep`, `output-throughput-by-depth`."""
+KNOWN = 32
+"""Campaigns, and parts of them, of which tables and offers are kept: pages ask for one after the other."""
 
 
 class Offer(NamedTuple):
@@ -186,7 +188,7 @@ def offered(publication: Publication) -> Callable[[str], Mapping[str, Offer]]:
     """What gives name to figure of all that a campaign can have, by its name."""
     campaign = studied(publication)
 
-    @cache
+    @lru_cache(KNOWN)
     def offers(name: str) -> Mapping[str, Offer]:
         whole = campaign(name)
         known = publication.metrics(whole.data)
@@ -224,7 +226,7 @@ def _key(name: str, campaign: str, part: Mapping[str, str]) -> str:
 def studied(publication: Publication) -> Callable[..., StudiedCampaign]:
     """What gives a campaign of a publication by its name, or a part of it, each made once."""
 
-    @cache
+    @lru_cache(KNOWN)
     def campaign(name: str, **part: str) -> StudiedCampaign:
         cut = StudiedCampaign(publication, publication.dataset.campaign(name), part)
         if not part or (part.keys() <= set(KEYS) and cut.cells_here):

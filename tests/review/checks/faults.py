@@ -1,7 +1,7 @@
 """Faults in the clean campaign: one documented change per check. Prose has its own tests."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,7 @@ def change_a_log(folder: Path) -> None:
 
 
 def misreport(metrics: dict[str, MetricValue]) -> None:
-    metrics["peak_memory_gib"] = metrics["peak_memory_gib"].model_copy(
-        update={"value": 90.5}
-    )
+    metrics["peak_memory_gib"] = replace(metrics["peak_memory_gib"], value=90.5)
 
 
 def twice(runs: list[Run]) -> None:

@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Answer
 
@@ -238,7 +240,7 @@ def _read_again(run: Document, answer: Answer) -> None:
     """What a collector would have made of a tool's answer."""
     for name, value in answer.metrics.items():
         if value.value is not None:
-            run["metrics"][name] = value.model_dump(mode="json", exclude_none=True)
+            run["metrics"][name] = to_jsonable_python(value, exclude_none=True)
     if run.get("samples"):
         run["samples"] = {name: [*values] for name, values in answer.samples.items()}
     run["observed"] |= answer.observed.model_dump(mode="json", exclude_none=True)

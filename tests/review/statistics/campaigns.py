@@ -1,6 +1,7 @@
 """Small campaigns in memory, with any values in any cells."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -76,7 +77,7 @@ def a_campaign(
         record = record.model_copy(update={"requested": asked})
         if published:
             told = {
-                key: value.model_copy(update={"source": "published"})
+                key: replace(value, source="published")
                 for key, value in record.metrics.items()
             }
             record = record.model_copy(update={"metrics": told})
