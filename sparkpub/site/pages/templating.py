@@ -9,7 +9,6 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, file_size, listed, percent, rounded
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.happened import unrecorded
@@ -117,7 +116,6 @@ def _environment() -> Environment:
     environment.globals |= {
         "root": ROOT,
         "CHECKS": CHECKS,
-        "METRICS": METRICS,
         "REPEAT_PERCENT": REPEAT_PERCENT,
         "slug": slug,
         "drawing": markup,
