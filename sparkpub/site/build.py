@@ -115,7 +115,7 @@ def _generated(
         table.address: table.content,
         feed.ADDRESS: feed.feed(publication, posts),
         **pages,
-        SHELL: templating.page("view"),
+        SHELL: templating.page("view", publication),
         **downloads.contents(publication),
     }
     cards = preview_pictures.pictures(publication, posts, cache)

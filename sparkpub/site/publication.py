@@ -15,7 +15,7 @@ from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.grouping import grouped
+from sparkpub.review.grouping import RowList
 from sparkpub.review.leaderboard import Board, boards, machines
 from sparkpub.review.names import Names
 from sparkpub.review.progress import VersionLine, lines
@@ -74,17 +74,9 @@ class Publication:
         return {campaign.name: sweeps.lines(campaign) for campaign in self.campaigns}
 
     @cached_property
-    def speeds(self) -> list[Speed]:
+    def speeds(self) -> RowList[Speed]:
         """What was measured of models, cell by cell."""
-        return speeds(self.review, self.results.cell_rows, self.names)
-
-    def speeds_of(self, campaign: CampaignData) -> Sequence[Speed]:
-        """Those of a campaign."""
-        return self._speeds.get(campaign.name, ())
-
-    @cached_property
-    def _speeds(self) -> Mapping[str, Sequence[Speed]]:
-        return grouped(self.speeds, attrgetter("campaign"))
+        return RowList(speeds(self.review, self.results.cell_rows, self.names))
 
     @cached_property
     def home(self) -> str | None:
@@ -92,9 +84,10 @@ class Publication:
         return next(iter(machines(self.speeds, self.options.home)), None)
 
     @cached_property
-    def boards(self) -> list[Board]:
+    def boards(self) -> RowList[Board]:
         """The leaderboard, the site's home machine first."""
-        return boards(self.speeds, self.options.home, rows(self.results.capacities))
+        capacities = rows(self.results.capacities)
+        return RowList(boards(self.speeds, self.options.home, capacities))
 
     @cached_property
     def progress(self) -> list[VersionLine]:
@@ -121,10 +114,6 @@ class Publication:
             for run in campaign.runs
         }
 
-    def state(self, run: str) -> str:
-        """`counted` or `excluded`: whether a run is in the pooled figures."""
-        return "excluded" if run in self.review.excluded else "counted"
-
     def joined(self, campaign: CampaignData) -> tuple[str, ...]:
         """The campaign and those that a claim joins with it, as measurements of the same: see `repeated_in`."""
         found = {campaign.name: None}
@@ -134,20 +123,17 @@ class Publication:
                 found |= dict.fromkeys(together)
         return tuple(name for name in found if name in self.dataset.campaigns)
 
-    def findings_of(self, campaign: CampaignData) -> Sequence[Finding]:
-        """What the checks found in a campaign."""
-        return self._findings.get(campaign.name, ())
+    @cached_property
+    def findings(self) -> RowList[Finding]:
+        """What the checks found."""
+        return RowList(self.review.findings)
 
     def doubts(self, campaign: CampaignData) -> bool:
         """Whether an error in it voids what is said of more than its runs."""
         return any(
-            finding.severity == "error" and self.review.voids(finding)
-            for finding in self.findings_of(campaign)
+            self.review.voids(finding)
+            for finding in self.findings.where(campaign=campaign.name, severity="error")
         )
-
-    @cached_property
-    def _findings(self) -> Mapping[str, Sequence[Finding]]:
-        return grouped(self.review.findings, attrgetter("campaign"))
 
     def metrics(self, campaign: CampaignData) -> Sequence[Metric]:
         """The metrics for which a campaign has values: those that lead first, then in the order of metrics.toml."""
@@ -189,10 +175,8 @@ class Publication:
     def shared(self, campaign: CampaignData) -> str:
         """Why a campaign answers nothing: other programs used the machine during many of its runs. Empty where they did
         not."""
-        found: set[str] = set()
-        for finding in self.findings_of(campaign):
-            if finding.check == "foreign-load":
-                found |= set(finding.runs)
+        beside = self.findings.where(campaign=campaign.name, check="foreign-load")
+        found = {run for finding in beside for run in finding.runs}
         if len(found) <= SHARED * len(campaign.runs):
             return ""
         return (
@@ -234,15 +218,6 @@ def run_page(run: Stored) -> str:
 def run_file(run: Stored) -> str:
     """What the browser fetches of a run, from the root of the site: the samples of its chart."""
     return f"runs/{run.run_id}/{RUN_FILE}"
-
-
-def newest_first(campaigns: Iterable[CampaignData]) -> list[CampaignData]:
-    """Campaigns by their last run, the newest first; campaigns without a run last."""
-
-    def last_run(campaign: CampaignData) -> str:
-        return max((record.started.value for record in campaign.records), default="")
-
-    return sorted(campaigns, key=last_run, reverse=True)
 
 
 def one_of_each_check(findings: Iterable[Finding]) -> list[Finding]:

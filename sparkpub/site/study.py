@@ -259,7 +259,7 @@ class StudiedCampaign:
     def flags(self, metric: Metric | None = None) -> tuple[Finding, ...]:
         """Findings that touch this part (and, where a finding names one, the metric): one per check."""
         found = []
-        for finding in self.site.findings_of(self.data):
+        for finding in self.site.findings.where(campaign=self.data.name):
             named = finding.evidence.get("metrics") or [finding.evidence.get("metric")]
             is_meant = metric is None or {None, metric.name} & set(named)
             cells = [cell.split("/") for cell in finding.cells]

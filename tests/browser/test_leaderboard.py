@@ -11,7 +11,7 @@ import pytest
 from sparkpub.record.record import Machine
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
-from sparkpub.site.pages import leaderboard_page, measure_page, model_page, templating
+from sparkpub.site.pages import measure_page, model_page, templating
 from tests.browser.conftest import Host, served
 from tests.leaderboards import LOAD, runs_of
 from tests.site.test_front_page import published
@@ -54,12 +54,12 @@ def pages() -> dict[str, bytes]:
     publication = published(*records)
     model = model_page.models(publication)[0]
     made = {
-        "index.html": templating.page(
-            "leaderboard", **leaderboard_page.context(publication)
+        "index.html": templating.page("leaderboard", publication),
+        "measure.html": templating.page(
+            "measure", publication, figures=measure_page.FIGURES
         ),
-        "measure.html": templating.page("measure", figures=measure_page.FIGURES),
         "model.html": templating.page(
-            "model", model=model_page.context(publication, model, "", "")
+            "model", publication, model=model, charts=("", "", "")
         ),
     }
     found = {}

@@ -26,12 +26,7 @@ categories: [Notes]
 tags: [memory]
 ---
 
-Text with [a post](first.md#first), [a page](../../models/index.md?x=1), [itself](#here),
-[elsewhere](https://else.test/x.md).
-
-## Here
-
-{{ figure("output-throughput", campaign="c") }}
+Text.
 """
 DRAFT = """---
 date: 2026-04-01

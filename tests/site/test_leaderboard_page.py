@@ -15,8 +15,8 @@ VLLM = {"engine": "vLLM", "engine_version": "0.26.0"}
 
 def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
     """The whole page as HTML within Markdown."""
-    context = leaderboard_page.context(published(*records, findings=findings))
-    content = templating.page("leaderboard", **context)
+    publication = published(*records, findings=findings)
+    content = templating.page("leaderboard", publication)
     return content.whole("leaderboard/index.md")
 
 

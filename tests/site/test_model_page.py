@@ -23,9 +23,8 @@ def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
     """The page of the only model as HTML within Markdown."""
     publication = published(*records, findings=findings)
     (model,) = model_page.models(publication)
-    found = model_page.context(publication, model, "", "")
-    content = templating.page("model", model=found)
-    return content.whole(model.uri)
+    content = templating.page("model", publication, model=model, charts=("", "", ""))
+    return content.whole("models/a.md")
 
 
 def test_campaigns_and_formats_of_a_model_share_a_page() -> None:
@@ -64,7 +63,7 @@ def test_setups_are_told_apart(
         *runs_of("a", [30.0], **one), *runs_of("a", [31.0], **other)
     )
     (model,) = model_page.models(publication)
-    assert list(model_page.setup_names(publication, model).values()) == names
+    assert list(model.named.values()) == names
 
 
 def test_the_commands_are_those_of_the_record_as_a_shell_takes_them() -> None:
@@ -161,9 +160,7 @@ def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
         records += runs_of("m", [total], load=load, workload=f"w{count}")
     publication = published(*records)
     (model,) = model_page.models(publication)
-    figure = speeds.users_of_model(
-        model.name, model.speeds, model_page.setup_names(publication, model)
-    )
+    figure = model.curve(speeds.users_of_model)
     assert figure is not None
     # What something else beats is hollow: it does not count.
     points = [(row["x"], row.get("counts", True)) for row in figure.chart.rows]
@@ -202,7 +199,7 @@ def test_a_long_context_slows_the_answer_and_delays_its_first_token() -> None:
         )
     publication = published(*runs)
     (model_,) = model_page.models(publication)
-    figure = model_page.curve(publication, model_, speeds.context_of_model)
+    figure = model_.curve(speeds.context_of_model)
     assert figure is not None
     assert figure.says.replace(SPACE, " ") == (
         "One user gets 50.0 tok/s after 512 tokens, the first in 0.30 s, "
@@ -234,7 +231,7 @@ def test_a_recipe_has_its_colour_on_every_chart_of_a_page() -> None:
     publication = published(*runs)
     (model_,) = model_page.models(publication)
     for make in (speeds.users_of_model, speeds.context_of_model):
-        figure = model_page.curve(publication, model_, make)
+        figure = model_.curve(make)
         assert figure is not None
         assert figure.chart.shape.keywords["groups"] == ["BF16", "FP8"]
 
@@ -248,7 +245,7 @@ def test_a_new_version_is_drawn_with_what_it_changed() -> None:
         *runs_of("m", [55.0], campaign="d", observed=NEW, load=ONE, workload="o"),
     )
     (model,) = model_page.models(publication)
-    figure = model_page.versions_figure(publication, model)
+    figure = model.versions
     assert figure is not None
     assert figure.says.startswith("1 of 2 loads changed beyond the noise of their runs")
     rows = {round(row["value"], 9): row["verdict"] for row in figure.chart.rows}
@@ -263,7 +260,7 @@ def test_the_change_of_one_load_is_told_by_itself() -> None:
         *runs_of("m", [120.0, 121.0, 119.0, 120.0], campaign="d", observed=NEW),
     )
     (model,) = model_page.models(publication)
-    figure = model_page.versions_figure(publication, model)
+    figure = model.versions
     assert figure is not None
     said = figure.says.replace("\u202f", " ").replace("\u00a0", " ")
     assert said.startswith("vLLM 0.25 → vLLM 0.26: +20.0 %, +18")

@@ -53,16 +53,6 @@ def test_sound_pages_have_no_finding(data: Path, tmp_path: Path) -> None:
     assert findings(data, tmp_path, page=f"{text}\n\n    `in code: 70 GiB`\n") == []
 
 
-def test_a_typed_figure_is_found_by_file_and_line(data: Path, tmp_path: Path) -> None:
-    (found,) = findings(data, tmp_path, page="# Memory\n\nIt uses 70.47 GiB.\n")
-    assert (found.check, found.severity, found.run) == ("unbound-number", "error", None)
-    assert (found.evidence["file"], found.evidence["line"]) == (
-        str(tmp_path / "page.md"),
-        3,
-    )
-    assert "70.47 GiB" in found.message
-
-
 def test_a_figure_typed_into_a_claim_is_found(data: Path, tmp_path: Path) -> None:
     untested = "says: It is within {}.\n  decided_by: A run."
     text = CLAIM.replace("RECORDED", "hypothesis")
@@ -116,14 +106,16 @@ def test_a_changed_verdict_names_the_places_to_reread(
 ) -> None:
     (tmp_path / "claims.yaml").write_text(CLAIM.replace("RECORDED", "refuted"))
     (found,) = findings(
-        data, tmp_path, page='Nothing changed: {{ verdict("equal") }}\n'
+        data,
+        tmp_path,
+        page="{{ verdict( 'equal' ) }}\n\nNothing changed: {{ says(\"equal\") }}\n",
     )
     assert (found.check, found.severity) == ("claim", "error")
     assert (found.evidence["recorded"], found.evidence["verdict"]) == (
         "refuted",
         "supported",
     )
-    assert found.evidence["places"] == ["page.md:1"]
+    assert found.evidence["places"] == ["page.md:1", "page.md:3"]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +136,7 @@ def test_a_link_to_evidence_that_is_not_there_is_found(
 POST = "---\ndate: 2026-01-02\n{}\n---\n\n# T\n"
 UNREADABLE: dict[str, tuple[str, str, int, str]] = {
     "a number": ("x.md", "# X\n\n{{ 70.47 }}\n", 3, "70.47 is no call"),
+    "a loop": ("x.md", "\n{% for a in b %}\n", 2, "is no call"),
     "an unknown name": ("x.md", "\n\n{{ vlaue(1) }}\n", 3, "'vlaue' is no word"),
     "a control character": ("x.md", "\nA\x07\n", 2, "U+0007"),
     "a key twice": ("x.md", "---\ntitle: a\ntitle: b\n---\n", 3, "stands twice"),

@@ -2,7 +2,7 @@
 groups of its rows, for code that describes them together."""
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sparkpub.review.grouping import grouped
+from sparkpub.review.grouping import RowList
 from sparkpub.review.statistics.estimate import holm
 
 # Of tables of some thousand rows, text as Python has it is faster than as Arrow has it.
@@ -90,21 +90,7 @@ def plain(column: "pd.Series[Any]") -> list[Any]:
     ]
 
 
-class TableRows(list[TableRow]):
-    """Rows of a table, in its order: the one way to ask for some of them is `where`."""
-
-    def __init__(self, rows: Iterable[TableRow]) -> None:
-        super().__init__(rows)
-        self._by: dict[tuple[str, ...], dict[Any, list[TableRow]]] = {}
-
-    def where(self, **wanted: Any) -> Sequence[TableRow]:
-        """Those that have these values: `where(campaign="h200", metric="ttft_p50_ms")`."""
-        names = (*wanted,)
-        if names not in self._by:
-            self._by[names] = grouped(
-                self, lambda row: tuple(getattr(row, name) for name in names)
-            )
-        return self._by[names].get((*wanted.values(),), ())
+TableRows: TypeAlias = RowList[TableRow]
 
 
 def rows(table: pd.DataFrame) -> TableRows:

@@ -98,10 +98,9 @@ def figure(stored: Stored, found: Trace) -> Figure:
         says += f"; shaded: {listed(phase.name for phase in stored.record.phases)}"
     table: list[TableLine] = []
     for panel, points in found.lines.items():
-        values = [f"{end(points, key=itemgetter(1))[1]:.1f}" for end in (min, max)]
-        table.append(
-            dict(zip(("Signal", "Least", "Most"), (panel, *values), strict=True))
-        )
+        values = [value for _, value in points]
+        least, most = f"{min(values):.1f}", f"{max(values):.1f}"
+        table.append({"Signal": panel, "Least": least, "Most": most})
     return Figure(
         key=f"telemetry-{stored.record.run_id}",
         title="Telemetry",

@@ -33,7 +33,7 @@ from sparkpub.site.pages.leaderboard_page import (
     spread,
     width_name,
 )
-from sparkpub.site.publication import Publication, newest_first
+from sparkpub.site.publication import Publication
 
 MOST = 4
 """Models on a card."""
@@ -88,13 +88,21 @@ class Card:
         return ". ".join(filter(None, [self.scope, *bars, *cells, large, self.text]))
 
 
+def counts(publication: Publication) -> str:
+    """`1,664 runs of 33 models in 9 campaigns`."""
+    runs = counted(len(publication.dataset.runs), "run")
+    models = {speed.model for speed in publication.speeds}
+    of = f" of {counted(len(models), 'model')}" if models else ""
+    return f"{runs}{of} in {counted(len(publication.campaigns), 'campaign')}"
+
+
 def cards(publication: Publication) -> list[Card]:
     """Every question in the order in which readers ask. Without a ranked model only what holds for any site."""
     every = publication.boards
     if not every:
         return [_mine()]
     home = every[0].machine
-    boards = {board.use.key: board for board in every if board.machine == home}
+    boards = {board.use.key: board for board in every.where(machine=home)}
     one = boards.get("one")
     return [
         _fastest(one),
@@ -278,11 +286,7 @@ def _measured_at_lengths(
     of another, since the best may be another owner's who measured one length."""
     for row in _leading(board) if board else ():
         best = row.best.speed
-        others = [
-            speed
-            for speed in publication.speeds
-            if (speed.model, speed.machine) == (row.model, best.machine)
-        ]
+        others = publication.speeds.where(model=row.model, machine=best.machine)
         for one in (best, *others):
             lengths = {
                 before(speed): speed
@@ -378,7 +382,7 @@ def _power(publication: Publication) -> Card:
     """What the GPU drew, how warm it was and how fast it ran, over all runs that count."""
     question = "How many watts, how hot?"
     home = publication.boards[0].machine
-    mine = [speed for speed in publication.speeds if speed.machine == home]
+    mine = publication.speeds.where(machine=home)
     drawn = [speed for speed in mine if POWER in speed.figures]
     if not drawn:
         how = "Run it on the machine itself, whose sensors it reads:"
@@ -422,7 +426,7 @@ def _power(publication: Publication) -> Card:
 def _fits(publication: Publication) -> Card:
     """The largest model that ran in each width of the weights, with the memory that it leaves."""
     home = publication.boards[0].machine
-    mine = [speed for speed in publication.speeds if speed.machine == home]
+    mine = publication.speeds.where(machine=home)
     total = memory.of_machine(publication, home)
     found = [fit for fit in memory.fits(mine) if not fit.speed.doubts]
     if total is None or not found:
@@ -454,24 +458,21 @@ def _containers(publication: Publication) -> Card:
     question = "Does Docker cost anything?"
     metric, home = METRICS[GENERATION], publication.boards[0].machine
     found = []
-    for campaign in newest_first(publication.campaigns):
-        mine = [
-            speed for speed in publication.speeds if speed.campaign == campaign.name
-        ]
+    for campaign in campaign_page.in_order(publication):
+        mine = publication.speeds.where(campaign=campaign.name)
         kinds = {environment_name(speed.setup.environment_type) for speed in mine}
         every = publication.results.comparison_rows
         rows = every.where(campaign=campaign.name, metric=metric.name)
         if rows and kinds == {"native", "Docker"} and not publication.shared(campaign):
             cost = campaign_page.effect(publication, campaign, metric)
-            at_home = mine[0].machine == home
-            found.append((cost is None, not at_home, mine[0], campaign.name, cost))
-    found.sort(key=lambda item: item[:2])
+            found.append((cost is None, mine[0].machine != home, mine[0], cost))
+    found.sort(key=itemgetter(0, 1))
     if not found:
         how = "A matrix with environments of both kinds does:"
         return _missing(question, how, "sparkpub collect MATRIX", "guide/spark/")
-    _, is_away, speed, name, cost = found[0]
+    _, is_away, speed, cost = found[0]
     where = f"{speed.setup.engine or 'Engine not stated'} on {speed.machine}"
-    href, text = f"campaigns/{name}/", ""
+    href, text = f"campaigns/{speed.campaign}/", ""
     if is_away:
         text = f"On {home}: not known"
         measured = [item for item in found if not item[1]]

@@ -8,7 +8,6 @@ from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import SPACE, between, counted, percent
 from sparkpub.review import differences, sweeps
-from sparkpub.review.checks.happened import unrecorded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS
@@ -16,19 +15,18 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import ENDINGS, Library, studied
 from sparkpub.site.figures.others import capacities
 from sparkpub.site.figures.said import capacity, curves, drifting, growing
-from sparkpub.site.pages import findings, memory
 from sparkpub.site.publication import (
     Publication,
-    newest_first,
     slug,
 )
 from sparkpub.site.study import KEYS, StudiedCampaign, worth
 
-ANSWERS = 4
-"""Sentences of a campaign's answer."""
+ANSWERS, BRIEFLY = 4, 2
+"""Sentences of a campaign's answer, and of those the first, which its page shows."""
 CHARTS = 2
 """Charts beside the answer; the page behind it has the others."""
 SWEPT = 3
@@ -58,10 +56,20 @@ def source(campaign: CampaignData) -> str:
     return f"campaigns/{campaign.name}.md"
 
 
-def context(
+class PageFigures(NamedTuple):
+    """The figures of a campaign's page, by their placeholders: a chart or two in sight, and the others by what they
+    answer. `answers` are what the charts in sight do not say."""
+
+    charts: Sequence[str]
+    sections: Sequence[Section]
+    placed: Mapping[str, Figure]
+    answers: Sequence[str]
+
+
+def shown(
     publication: Publication, library: Library, campaign: CampaignData
-) -> dict[str, Any]:
-    """What the template of a campaign's page needs."""
+) -> PageFigures:
+    """What the page of a campaign shows."""
     whole = library.campaign(campaign.name)
     found = answering(whole, library, asked(whole))
     # One chart of each section is in sight, and more of one that stands alone; what says the answer comes first, and
@@ -70,36 +78,23 @@ def context(
     rest = [figure for section in found for figure in section.figures[1:]]
     sections = [*found, *_asking(whole, library)]
     placed = {placeholder(one.key): one for one in library.wanted.values()}
-    about = card(publication, campaign)
+    said = answers(publication, campaign)[:BRIEFLY]
     charts = [*first, *rest][:CHARTS]
-    charts.sort(key=lambda chart: placed[chart].says not in about["answers"])
-    shown = {placed[chart].says for chart in charts}
-    recipes = []
-    if campaign.matrix is None:
-        recipes = differences.differences(campaign, publication.names)
-    return {
-        "campaign": campaign,
-        "names": publication.names.campaign(campaign.name),
-        "extent": extent(publication, campaign),
-        "unrecorded": unrecorded(campaign),
-        "is_home": is_home(publication, campaign),
-        "card": about,
-        "answers": [answer for answer in about["answers"] if answer not in shown],
-        "problems": findings.problems(publication.findings_of(campaign)),
-        "doubted": publication.doubts(campaign),
-        "headlines": whole.headlines,
-        "summary": summary(whole),
-        "shared": shared_by_loads(whole),
-        "charts": charts,
-        "sections": sections,
-        "placed": placed,
-        "memory": memory.ledger(whole),
-        "settings": environments_of(campaign),
-        "recipes": [recipe for recipe in recipes if recipe.text],
-        "coverage": library.figure("coverage", campaign.name)
-        if whole.cells_here
-        else None,
-    }
+    charts.sort(key=lambda chart: placed[chart].says not in said)
+    seen = {placed[chart].says for chart in charts}
+    return PageFigures(
+        charts, sections, placed, [one for one in said if one not in seen]
+    )
+
+
+def recipes(
+    publication: Publication, campaign: CampaignData
+) -> list[differences.Difference]:
+    """How builds of one model differ, where no matrix says it."""
+    if campaign.matrix is not None:
+        return []
+    found = differences.differences(campaign, publication.names)
+    return [recipe for recipe in found if recipe.text]
 
 
 # -- what it asks ----------------------------------------------------------------------------------------------
@@ -191,30 +186,32 @@ def _asking(whole: StudiedCampaign, library: Library) -> list[Section]:
 # -- what it is ------------------------------------------------------------------------------------------------
 
 
-def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
-    """What a campaign is: its machines and its first answers."""
+def hardware(campaign: CampaignData) -> list[str]:
+    """Its GPUs, or else processors, and on how many machines where there were several."""
     records = campaign.records
     gpus = {gpu.name for record in records for gpu in record.machine.gpus}
     processors = {record.machine.cpu or "unknown machine" for record in records}
     number = len(coverage.machines_of(records))
-    machines = [f"{number} machines"] if number > 1 else []
-    return {
-        "campaign": campaign,
-        "hardware": [*sorted(gpus or processors), *machines],
-        "answers": answers(publication, campaign)[:2],
-    }
+    return [
+        *sorted(gpus or processors),
+        *([f"{number} machines"] if number > 1 else []),
+    ]
 
 
 def in_order(publication: Publication) -> list[CampaignData]:
     """Every campaign as lists show them: those of the home machine, the newest first, then the newest of the others."""
-    ordered = newest_first(publication.campaigns)
-    return sorted(ordered, key=lambda campaign: not is_home(publication, campaign))
+
+    def place(campaign: CampaignData) -> tuple[bool, str]:
+        starts = (record.started.value for record in campaign.records)
+        return is_home(publication, campaign), max(starts, default="")
+
+    return sorted(publication.campaigns, key=place, reverse=True)
 
 
 def is_home(publication: Publication, campaign: CampaignData) -> bool:
     """Whether a campaign measured models on the machine that comes first."""
-    speeds = publication.speeds_of(campaign)
-    return any(speed.machine == publication.home for speed in speeds)
+    home = publication.home
+    return bool(publication.speeds.where(campaign=campaign.name, machine=home))
 
 
 def extent(publication: Publication, campaign: CampaignData) -> str:

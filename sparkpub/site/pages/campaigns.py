@@ -48,8 +48,16 @@ def page(
 ) -> Page:
     """The page of a campaign."""
     library.pictures.update(pictured)
-    lead = campaign_page.context(publication, library, campaign)
-    made = templating.page("campaign", publication=publication, lead=lead)
+    whole = library.campaign(campaign.name)
+    made = templating.page(
+        "campaign",
+        publication,
+        whole=whole,
+        shown=campaign_page.shown(publication, library, campaign),
+        coverage=library.figure("coverage", campaign.name)
+        if whole.cells_here
+        else None,
+    )
     seen = {"image": preview_pictures.card(campaign)}
     words = found_by.of_campaign(publication, campaign)
     return replace(made, meta={**made.meta, **seen}, found_by=words)

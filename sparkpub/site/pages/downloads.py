@@ -37,10 +37,9 @@ def contents(
     ).encode()
     page = templating.page(
         "data",
+        publication,
         files={address: len(data) for address, data in files.items()},
-        campaigns=publication.campaigns,
         proofs=sum(item.address is not None for item in proofs),
-        options=publication.options,
     )
     files[badge.ADDRESS] = badge.of_site(publication)
     return {"data/index.md": page, **files}

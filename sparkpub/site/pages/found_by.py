@@ -15,7 +15,9 @@ def of_campaign(publication: Publication, campaign: CampaignData) -> str:
     """Names of a campaign: its key, its models, environments and engines."""
     names = publication.names.campaign(campaign.name)
     called = (*names.models.values(), *names.environments.values())
-    return of_speeds(publication.speeds_of(campaign), campaign.name, *called)
+    return of_speeds(
+        publication.speeds.where(campaign=campaign.name), campaign.name, *called
+    )
 
 
 def of_speeds(speeds: Iterable[Speed], *others: str) -> str:

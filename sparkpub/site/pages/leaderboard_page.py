@@ -1,8 +1,7 @@
 """What the leaderboard shows: the boards of `review.leaderboard` in words, and what they can be filtered by."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -19,11 +18,10 @@ from sparkpub.review.leaderboard import (
     RankedFigure,
     RankedModel,
 )
-from sparkpub.review.models import LARGE, ModelName, is_large
+from sparkpub.review.models import LARGE, is_large
 from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.speeds import GENERATION, MILLISECONDS, Speed
 from sparkpub.review.tables.capacities import LIMITS
-from sparkpub.review.tables.over import REPEAT_PERCENT
 from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
@@ -36,35 +34,12 @@ WIDE_SPREAD = 0.1
 SPREAD = "±: between the repetitions of one run."
 
 
-def context(publication: Publication) -> dict[str, Any]:
-    """What the template needs."""
-    boards = publication.boards
-    return {
-        "repeat_percent": REPEAT_PERCENT,
-        "sections": grouped(boards, lambda board: board.machine),
-        "filters": _filters(boards),
-        "unranked": list(_unranked(publication)),
-        "has_speeds": any(not speed.doubts for speed in publication.speeds),
-        "campaigns": publication.dataset.campaigns,
-        "parts_of": parts_of_board,
-        "columns_of": columns_of,
-        "cell": partial(cell, drafted(publication)),
-        "caption": partial(caption, publication),
-        "notes": notes,
-        "board_anchor": board_anchor,
-        "width_name": width_name,
-        "entry_text": entry_text,
-        "anchor": model_links.anchor,
-        "SHADES": SHADES,
-    }
-
-
-def parts_of_board(board: Board) -> dict[str, list[RankedModel]]:
+def by_size(board: Board) -> dict[str, list[RankedModel]]:
     """The rows of a board, those of large models first; where both kinds are there, under a title for the others."""
-    by_size = grouped(board.rows, lambda row: is_large(row.model.name))
-    rest = f"Below {LARGE}B, or size not stated" if True in by_size else ""
-    parts = {"": by_size.get(True, []), rest: by_size.get(False, [])}
-    return {title: list(rows) for title, rows in parts.items() if rows}
+    found = grouped(board.rows, lambda row: is_large(row.model.name))
+    rest = f"Below {LARGE}B, or size not stated" if True in found else ""
+    parts = {"": found.get(True, []), rest: found.get(False, [])}
+    return {title: rows for title, rows in parts.items() if rows}
 
 
 def columns_of(board: Board) -> dict[int | None, list[str]]:
@@ -75,17 +50,8 @@ def columns_of(board: Board) -> dict[int | None, list[str]]:
     }
 
 
-def drafted(publication: Publication) -> set[tuple[ModelName, str]]:
-    """Models that ran with speculative decoding, each with the machine."""
-    return {
-        (speed.model, speed.machine)
-        for speed in publication.speeds
-        if speed.is_speculative
-    }
-
-
 def cell(
-    drafted: Container[tuple[ModelName, str]],
+    publication: Publication,
     board: Board,
     row: RankedModel,
     bits: int | None,
@@ -93,6 +59,9 @@ def cell(
     """The best figure of each engine in a cell, the best first, and what tells it from others in the column, and from
     the model's on other boards: whether tokens were drafted, of the models of which they were."""
     engines = {speed.setup.engine for speed in board.speeds}
+    drafted = publication.speeds.where(
+        model=row.model, machine=board.machine, is_speculative=True
+    )
     best = grouped(row.entries.get(bits, ()), lambda entry: entry.speed.setup.engine)
     for engine, (entry, *_) in best.items():
         speed, capacity = entry.speed, entry.capacity
@@ -103,7 +72,7 @@ def cell(
             "speculative"
             if speed.is_speculative
             else "no speculation"
-            if (speed.model, speed.machine) in drafted
+            if drafted
             else "",
             spread(speed) if board.metric.name == GENERATION else "",
             served(capacity) if capacity is not None and capacity.rate else "",
@@ -259,11 +228,11 @@ Unranked = tuple[str, str, str]
 """A campaign, which of its models are not ranked, and why."""
 
 
-def _unranked(publication: Publication) -> Iterator[Unranked]:
+def unranked(publication: Publication) -> Iterator[Unranked]:
     """What checks keep off the boards; and what is not ranked beside the others because it did other work (with the
     prefix cache, or in shorter answers), or because its mean says nothing."""
-    doubted = [speed for speed in publication.speeds if speed.doubts]
-    reasons = [(speed, "because their figures failed checks") for speed in doubted]
+    why = "because their figures failed checks"
+    reasons = [(speed, why) for speed in publication.speeds if speed.doubts]
     for board in publication.boards:
         sure = [speed for speed in board.unranked if not speed.doubts]
         reasons += [(speed, _why(board, speed)) for speed in sure]
@@ -281,9 +250,9 @@ def _why(board: Board, speed: Speed) -> str:
     return "because hits in the server's prefix cache tell them from the others"
 
 
-def _filters(boards: Sequence[Board]) -> dict[str, Sequence[str]]:
+def filters(publication: Publication) -> dict[str, Sequence[str]]:
     """What the boards can be filtered by: each field with its values, where there are several."""
-    speeds = [speed for board in boards for speed in board.speeds]
+    speeds = [speed for board in publication.boards for speed in board.speeds]
     fields = {
         "weights": sorted({speed.weights for speed in speeds}),
         "engine": sorted({speed.setup.engine or "not stated" for speed in speeds}),

@@ -28,7 +28,7 @@ def ledger(whole: StudiedCampaign) -> tuple[str, list[TableLine]] | None:
     known = [
         (run, memory_parts(run.record))
         for run in whole.data.runs
-        if whole.site.state(run.run_id) == "counted"
+        if run.run_id not in whole.site.review.excluded
     ]
     by_cell = grouped(known, lambda item: item[0].record.cell)
     body, every = [], []
@@ -184,8 +184,7 @@ def _fit(speed: Speed) -> Fit | None:
 def of_machine(publication: Publication, name: str) -> float | None:
     """What a model can have on a machine in GiB, as its records say, else the catalogue: of GPUs with memory of their
     own that of all of them."""
-    speeds = [speed for speed in publication.speeds if speed.machine == name]
-    for speed in speeds:
+    for speed in publication.speeds.where(machine=name):
         machine = speed.records[0].machine
         own = [gpu.memory_total_gib or 0 for gpu in machine.gpus]
         if not machine.unified_memory and any(own):

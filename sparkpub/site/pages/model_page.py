@@ -1,21 +1,19 @@
 """What the page of a model shows: one model over all campaigns, machines, formats and engines."""
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
 
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.record.record import metric_of
+from sparkpub.record.record import Record, metric_of
 from sparkpub.record.text import listed
 from sparkpub.review import recipe
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import parts_of
-from sparkpub.review.results import Results
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, RATES, Speed
 from sparkpub.review.tables.column import TableRow
@@ -26,8 +24,7 @@ from sparkpub.site.figures import speeds as curves
 from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import found_by, memory, model_links, placing, templating
-from sparkpub.site.pages.leaderboard_page import entry_text
+from sparkpub.site.pages import found_by, model_links, placing, templating
 from sparkpub.site.pages.measure_page import identity
 from sparkpub.site.publication import Publication
 
@@ -39,28 +36,197 @@ MORE = ("draft_acceptance", "acceptance_length", "request_goodput", "model_load"
 
 
 @dataclass(frozen=True)
+class MeasuredSetup:
+    """One set-up of a model with what it reached."""
+
+    site: Publication
+    name: str
+    speeds: Sequence[Speed]
+
+    @property
+    def record(self) -> Record:
+        """The first of its runs."""
+        return self.speeds[0].records[0]
+
+    @property
+    def campaigns(self) -> Mapping[str, Sequence[Speed]]:
+        """Its speeds by campaign."""
+        return grouped(self.speeds, lambda speed: speed.campaign)
+
+    @property
+    def by_load(self) -> list[Speed]:
+        """Its speeds, those of the smallest load first."""
+        return sorted(self.speeds, key=_size)
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """How to do it again, as a shell takes it: the server's command where there is one, and the client's."""
+        record, found = self.record, {}
+        server = record.requested.environment.get("server")
+        if isinstance(server, dict) and server.get("argv"):
+            found["Server"] = shlex.join(map(str, server["argv"]))
+        elif rebuilt := recipe.command(record):
+            found[f"Server, {recipe.REBUILT}"] = rebuilt
+        if record.argv:
+            found["Client" if found else "Command"] = shlex.join(record.argv)
+        return found
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What those who measured say of its cells."""
+        found = (
+            note.text
+            for speed in self.speeds
+            for note in self.site.dataset.campaigns[speed.campaign].info.footnotes
+            if any(fnmatchcase("/".join(speed.cell), cell) for cell in note.cells)
+        )
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def more(self) -> dict[Metric, list[float]]:
+        """What explains its figures: metric to what was measured, the smallest first."""
+        named = {name: one for name, one in METRICS.items() if name.startswith(MORE)}
+        found = {metric: self._means(name) for name, metric in named.items()}
+        return {metric: means for metric, means in found.items() if means}
+
+    def _means(self, metric: str) -> list[float]:
+        """What its speeds reached, and cells of the same builds that have no rate."""
+        found = [mean for speed in self.speeds if (mean := speed.mean(metric))]
+        rows = self.site.results.cell_rows
+        for campaign, model, environment in {
+            (speed.campaign, *speed.cell[:2]) for speed in self.speeds
+        }:
+            build = {"campaign": campaign, "model": model, "environment": environment}
+            rated = {
+                row.cell for rate in RATES for row in rows.where(**build, metric=rate)
+            }
+            mine = rows.where(**build, metric=metric)
+            found += [row.mean for row in mine if row.cell not in rated]
+        return sorted(found)
+
+
+def _size(speed: Speed) -> tuple[float, ...]:
+    load = speed.load
+    sizes = (load.request_rate, load.input_tokens, load.depth, load.output_tokens)
+    return tuple(size or 0 for size in (*sizes, load.at_once))
+
+
+@dataclass(frozen=True)
 class ModelPage:
     """A model with everything that was measured of it."""
 
+    site: Publication
     name: ModelName
     speeds: Sequence[Speed]
 
     @property
-    def uri(self) -> str:
-        """The source of its page."""
-        return model_links.source(self.name)
+    def about(self) -> str:
+        """`FP8 and NVFP4 on DGX Spark`."""
+        stated = [speed.weights for speed in self.speeds if speed.setup.quantization]
+        formats = stated or ["weights not stated"]
+        return f"{listed(formats)} on {listed(speed.machine for speed in self.speeds)}"
 
     @property
+    def runs(self) -> int:
+        """How many runs count."""
+        return sum(len(speed.records) for speed in self.speeds)
+
+    @property
+    def answers(self) -> list[tuple[Board, RankedModel]]:
+        """Its row on each board."""
+        return [
+            (board, row)
+            for board in self.site.boards
+            for row in board.rows
+            if row.model == self.name
+        ]
+
+    @property
+    def doubts(self) -> dict[str, list[str]]:
+        """Campaign to the checks that keep its figures off the boards."""
+        doubted = [speed for speed in self.speeds if speed.doubts]
+        by_campaign = grouped(doubted, lambda speed: speed.campaign)
+        return {
+            name: [check for speed in speeds for check in speed.doubts]
+            for name, speeds in by_campaign.items()
+        }
+
+    @property
+    def compared(self) -> str:
+        """With what a comparison begins: what leads its first answer, else the smallest load."""
+        leading = [row.best.speed for _, row in self.answers]
+        known = [speed for speed in self.speeds if not speed.doubts]
+        for speed in (*leading, *sorted(known, key=_size)):
+            if GENERATION in speed.figures:
+                return identity(speed)
+        return ""
+
+    @property
+    def accuracy(self) -> list[tuple[TableRow, Metric]]:
+        """How right its answers are."""
+        return [found[1:] for found in accuracy(self.site) if found[0] == self.name]
+
+    @property
+    def recipes(self) -> list[MeasuredSetup]:
+        """Its set-ups."""
+        pairs = zip(self.setups.values(), self.named.values(), strict=True)
+        return [MeasuredSetup(self.site, name, speeds) for speeds, name in pairs]
+
+    @cached_property
     def setups(self) -> Mapping[Setup, Sequence[Speed]]:
         """Set-up to its speeds over all campaigns, in the order met."""
         return grouped(self.speeds, lambda speed: speed.setup)
+
+    @cached_property
+    def named(self) -> dict[Setup, str]:
+        """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`. Alike ones are numbered."""
+        parts: dict[Setup, list[str]] = {}
+        for setup, (speed, *_) in self.setups.items():
+            place, *special = parts_of(
+                self.site.names.called(speed.campaign, "environment", speed.cell[1])
+            )
+            more = ", ".join(word for word in special if word.upper() != speed.weights)
+            parts[setup] = [speed.weights, speed.engine, place, speed.machine, more]
+        columns = list(zip(*parts.values(), strict=True))
+        varied = [place for place, told in enumerate(columns) if len(set(told)) > 1]
+        # What is special about some is nothing to call the others by.
+        if varied in ([], [len(columns) - 1]):
+            varied.insert(0, 0)
+        names = {
+            setup: ", ".join(told[place] for place in varied if told[place])
+            for setup, told in parts.items()
+        }
+        for alike in grouped(names, names.__getitem__).values():
+            if len(alike) > 1:
+                for number, setup in enumerate(alike, 1):
+                    names[setup] += f" ({number})"
+        return names
+
+    def curve(self, make: MakeCurves) -> Figure | None:
+        """A figure of the machine that comes first, or of the next that has one."""
+        sure = [speed for speed in self.speeds if not speed.doubts]
+        machines = grouped(sure, lambda speed: speed.machine)
+        order = [board.machine for board in self.site.boards]
+        found = (
+            make(self.name, machines.get(machine, ()), self.named)
+            for machine in dict.fromkeys([*order, *machines])
+        )
+        return next(filter(None, found), None)
+
+    @property
+    def versions(self) -> Figure | None:
+        """What was measured more than once over versions and days, the loads of the leaderboard first."""
+        lines = [line for line in self.site.progress if line.first.model == self.name]
+        shown = {board.load for board in self.site.boards}
+        lines.sort(key=lambda line: line.first.load not in shown)
+        return curves.versions_of_model(self.name, lines, self.site.names)
 
 
 def models(publication: Publication) -> list[ModelPage]:
     """Every model whose speed was measured, in the order of their names."""
     found = grouped(publication.speeds, lambda speed: speed.model)
     ordered = sorted(found.items(), key=lambda item: item[0].key)
-    return [ModelPage(name, speeds) for name, speeds in ordered]
+    return [ModelPage(publication, name, speeds) for name, speeds in ordered]
 
 
 def begun(
@@ -75,218 +241,21 @@ def begun(
     for model in models(publication):
         where = [name for name, known in keys.items() if model.name.key in known]
         of = kept.basis(publication.review, publication.names, where)
-        about = kept.beside(publication.options), boards, model.uri
-        name, make = of and key("model", of, about), partial(_page, publication, model)
-        yield placing.once(name, model.uri, make, publication, drawings, cache)
+        uri = model_links.source(model.name)
+        about = kept.beside(publication.options), boards, uri
+        name, make = of and key("model", of, about), partial(_page, model)
+        yield placing.once(name, uri, make, publication, drawings, cache)
 
 
-def _page(publication: Publication, model: ModelPage, library: Library) -> Page:
+def _page(model: ModelPage, library: Library) -> Page:
     figures = (
-        curve(publication, model, curves.users_of_model),
-        versions_figure(publication, model),
-        curve(publication, model, curves.context_of_model),
+        model.curve(curves.users_of_model),
+        model.versions,
+        model.curve(curves.context_of_model),
     )
-    places = ["" if figure is None else library.add(figure) for figure in figures]
-    found = context(publication, model, *places)
-    made = templating.page("model", publication=publication, model=found)
+    charts = ["" if figure is None else library.add(figure) for figure in figures]
+    made = templating.page("model", model.site, model=model, charts=charts)
     return replace(made, found_by=found_by.of_speeds(model.speeds))
-
-
-def entry(model: ModelPage) -> dict[str, Any]:
-    """The model in the list of all."""
-    stated = [speed.weights for speed in model.speeds if speed.setup.quantization]
-    formats = dict.fromkeys(stated or ["weights not stated"])
-    machines = dict.fromkeys(speed.machine for speed in model.speeds)
-    return {
-        "name": model.name.name,
-        "href": model_links.page(model.name),
-        "about": f"{listed(formats)} on {listed(machines)}",
-        "runs": sum(len(speed.records) for speed in model.speeds),
-    }
-
-
-def curve(
-    publication: Publication, model: ModelPage, make: MakeCurves
-) -> Figure | None:
-    """A figure of the machine that comes first, or of the next that has one."""
-    names = setup_names(publication, model)
-    order = [board.machine for board in publication.boards]
-    sure = [speed for speed in model.speeds if not speed.doubts]
-    machines = grouped(sure, lambda speed: speed.machine)
-    found = (
-        make(model.name, machines.get(machine, ()), names)
-        for machine in dict.fromkeys([*order, *machines])
-    )
-    return next(filter(None, found), None)
-
-
-def versions_figure(publication: Publication, model: ModelPage) -> Figure | None:
-    """What was measured more than once over versions and days, the loads of the leaderboard first."""
-    lines = [line for line in publication.progress if line.first.model == model.name]
-    shown = {board.load for board in publication.boards}
-    lines.sort(key=lambda line: line.first.load not in shown)
-    return curves.versions_of_model(model.name, lines, publication.names)
-
-
-def context(
-    publication: Publication,
-    model: ModelPage,
-    chart: str,
-    versions_chart: str,
-    context_chart: str = "",
-) -> dict[str, Any]:
-    """What the template needs, with the placeholders of its charts; each may be empty."""
-    names = setup_names(publication, model)
-    doubts: dict[str, list[str]] = {}
-    for speed in model.speeds:
-        doubts.setdefault(speed.campaign, []).extend(speed.doubts)
-    answers = [
-        (board, row)
-        for board in publication.boards
-        for row in board.rows
-        if row.model == model.name
-    ]
-    recipes = [
-        _recipe(publication, name, speeds)
-        for name, speeds in zip(names.values(), model.setups.values(), strict=True)
-    ]
-    of_all = set.intersection(*(set(recipe["notes"]) for recipe in recipes))
-    # With one of these a comparison begins: what leads its first answer, else the smallest load.
-    leading = [row.best.speed for _, row in answers]
-    known = [speed for speed in model.speeds if not speed.doubts]
-    compared = [
-        speed
-        for speed in [*leading, *sorted(known, key=_by_load)]
-        if GENERATION in speed.figures
-    ]
-    return {
-        **entry(model),
-        "answers": answers,
-        "is_home": {speed.machine for speed in model.speeds}
-        & {board.machine for board in publication.boards[:1]},
-        "reached": reached,
-        "doubts": {campaign: checks for campaign, checks in doubts.items() if checks},
-        "campaigns": publication.dataset.campaigns,
-        "names": publication.names,
-        "chart": chart,
-        "context": context_chart,
-        "versions": versions_chart,
-        "recipes": recipes,
-        "notes": [note for note in recipes[0]["notes"] if note in of_all],
-        "compared": identity(compared[0]) if compared else "",
-        "accuracy": [
-            found[1:] for found in accuracy(publication) if found[0] == model.name
-        ],
-        "fits": memory.left(publication, model.speeds),
-    }
-
-
-def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
-    """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`. Alike ones are numbered."""
-    parts: dict[Setup, list[str]] = {}
-    for setup, (speed, *_) in model.setups.items():
-        place, *special = parts_of(
-            publication.names.called(speed.campaign, "environment", speed.cell[1])
-        )
-        more = ", ".join(word for word in special if word.upper() != speed.weights)
-        parts[setup] = [speed.weights, speed.engine, place, speed.machine, more]
-    columns = list(zip(*parts.values(), strict=True))
-    varied = [place for place, told in enumerate(columns) if len(set(told)) > 1]
-    # What is special about some is nothing to call the others by.
-    if varied in ([], [len(columns) - 1]):
-        varied.insert(0, 0)
-    names = {
-        setup: ", ".join(told[place] for place in varied if told[place])
-        for setup, told in parts.items()
-    }
-    for alike in grouped(names, names.__getitem__).values():
-        if len(alike) > 1:
-            for number, setup in enumerate(alike, 1):
-                names[setup] += f" ({number})"
-    return names
-
-
-# -- answers -----------------------------------------------------------------------------------------------
-
-
-_UNITS = {"ms": "s to the first token", "req/s": "requests/s"}
-"""Unit of a board's metric to what its figures are called here."""
-
-
-def reached(board: Board, row: RankedModel) -> tuple[str, str]:
-    """The best figure of a model on a board, and its unit. A rate that is no limit is said to be none."""
-    unit = _UNITS.get(board.metric.unit, "tok/s")
-    return entry_text(row.best, board.metric), unit
-
-
-# -- set-ups -----------------------------------------------------------------------------------------------
-
-
-def _recipe(
-    publication: Publication, name: str, speeds: Sequence[Speed]
-) -> dict[str, Any]:
-    """How to do it again, and what it reached, in cells without a rate, too: the commands are as a shell takes them,
-    the server's where there is one."""
-    record, commands = speeds[0].records[0], {}
-    server = record.requested.environment.get("server")
-    if isinstance(server, dict) and server.get("argv"):
-        commands["Server"] = shlex.join(map(str, server["argv"]))
-    elif rebuilt := recipe.command(record):
-        commands[f"Server, {recipe.REBUILT}"] = rebuilt
-    if record.argv:
-        commands["Client" if commands else "Command"] = shlex.join(record.argv)
-    return {
-        "name": name,
-        "anchor": model_links.setup_anchor(speeds[0]),
-        "first": speeds[0],
-        "record": record,
-        "commands": commands,
-        "notes": _notes(publication, speeds),
-        "campaigns": grouped(speeds, lambda speed: speed.campaign),
-        "speeds": sorted(speeds, key=_by_load),
-        "more": {
-            metric: means
-            for name, metric in METRICS.items()
-            if name.startswith(MORE)
-            and (means := _means(name, speeds, publication.results))
-        },
-    }
-
-
-def _means(metric: str, speeds: Sequence[Speed], results: Results) -> list[float]:
-    """What these reached, the smallest first, and what cells of the same builds did that have no rate."""
-    found = [mean for speed in speeds if (mean := speed.mean(metric))]
-    for campaign, *build in {(speed.campaign, *speed.cell[:2]) for speed in speeds}:
-        rated = {
-            row.cell
-            for rate in RATES
-            for row in results.cell_rows.where(campaign=campaign, metric=rate)
-        }
-        found += [
-            row.mean
-            for row in results.cell_rows.where(campaign=campaign, metric=metric)
-            if [*row.cell[:2]] == build and row.cell not in rated
-        ]
-    return sorted(found)
-
-
-def _notes(publication: Publication, speeds: Iterable[Speed]) -> Iterable[str]:
-    """What those who measured say of these cells."""
-    return dict.fromkeys(
-        note.text
-        for speed in speeds
-        for note in publication.dataset.campaigns[speed.campaign].info.footnotes
-        if any(fnmatchcase("/".join(speed.cell), cell) for cell in note.cells)
-    )
-
-
-def _by_load(speed: Speed) -> tuple[float, ...]:
-    load = speed.load
-    sizes = (load.request_rate, load.input_tokens, load.depth, load.output_tokens)
-    return tuple(size or 0 for size in (*sizes, load.at_once))
-
-
-# -- accuracy ---------------------------------------------------------------------------------------------
 
 
 def accuracy(publication: Publication) -> Iterator[tuple[ModelName, TableRow, Metric]]:

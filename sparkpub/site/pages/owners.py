@@ -51,14 +51,10 @@ def _of_owner(
     """One owner: repository and commit, campaigns with their errors, machines, and the figures that others have too."""
     mine = [each for each in publication.campaigns if owner and each.owner == owner]
     errors = {
-        each.name: [
-            finding
-            for finding in publication.findings_of(each)
-            if finding.severity == "error"
-        ]
+        each.name: publication.findings.where(campaign=each.name, severity="error")
         for each in mine
     }
-    speeds = [speed for speed in publication.speeds if speed.owner == name]
+    speeds = publication.speeds.where(owner=name)
     about = owner or line
     assert about is not None
     return {

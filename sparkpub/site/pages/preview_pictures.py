@@ -7,7 +7,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import SITE_CARD, File
 from sparkpub.site.figures import draw
-from sparkpub.site.pages import campaign_page, front_page, templating
+from sparkpub.site.pages import answers, campaign_page, templating
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.publication import Publication
 
@@ -26,10 +26,10 @@ def pictures(
     """What gives a picture for each campaign, with its first answer, for each post, with its description, and one of
     the site for all other pages."""
     name = publication.options.name
-    shown = {SITE_CARD: (name, front_page.counts(publication))}
+    shown = {SITE_CARD: (name, answers.counts(publication))}
     for campaign in publication.campaigns:
-        answers = campaign_page.answers(publication, campaign)
-        shown[card(campaign)] = campaign.info.title, " ".join(answers)
+        said = campaign_page.answers(publication, campaign)
+        shown[card(campaign)] = campaign.info.title, " ".join(said)
     for post in series:
         shown[post.card] = post.title, post.description
     svgs = {}

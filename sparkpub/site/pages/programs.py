@@ -93,6 +93,7 @@ def _values(
 def _runs(publication: Publication) -> Iterator[ProgramRow]:
     """One row per run: `run, campaign, model, environment, workload, cell, iteration, state, flags, href, started,
     start_temp`, and a column per metric with a value. Model, environment and workload are called as readers do."""
+    out = publication.review.excluded
     for campaign in publication.campaigns:
         names = publication.names.campaign(campaign.name)
         for stored in campaign.runs:
@@ -107,7 +108,7 @@ def _runs(publication: Publication) -> Iterator[ProgramRow]:
                 "workload": names.workloads[record.workload],
                 "cell": cell_label(publication.names, campaign, record.cell),
                 "iteration": record.iteration,
-                "state": publication.state(record.run_id),
+                "state": "excluded" if record.run_id in out else "counted",
                 "flags": ", ".join(sorted({finding.check for finding in findings})),
                 "href": run_address(stored),
                 "started": record.started.value,

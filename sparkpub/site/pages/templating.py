@@ -9,21 +9,27 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, file_size, listed, percent, rounded
 from sparkpub.review.checks import CHECKS
+from sparkpub.review.checks.happened import unrecorded
 from sparkpub.review.names import load_name
+from sparkpub.review.tables.over import REPEAT_PERCENT
 from sparkpub.site.content import ROOT, Page, block_key, placeholder
 from sparkpub.site.figures.figure import known
 from sparkpub.site.figures.output import markup
-from sparkpub.site.pages import model_links
-from sparkpub.site.pages.findings import brief
-from sparkpub.site.publication import slug
+from sparkpub.site.pages import (
+    campaign_page,
+    findings,
+    leaderboard_page,
+    memory,
+    model_links,
+)
+from sparkpub.site.publication import Publication, slug
 
 SHIPPED = Path(__file__).parent / "templates"
 MOST_BARE = 99_999
 """A larger number has commas."""
-_SPECIAL = re.compile(r"[!-$&-+/:-@\[-`{-~-]")
+_SPECIAL = re.compile(r"[&<>\\`*_{}\[\]|#~^=:!]")
 
 
 def markdown_text(text: Any) -> Markup:
@@ -32,9 +38,9 @@ def markdown_text(text: Any) -> Markup:
     return Markup(_SPECIAL.sub(lambda sign: f"&#{ord(sign[0])};", plain))  # noqa: S704 - this is the escaping
 
 
-def page(template: str, **context: Any) -> Page:
-    """A page as a template writes it: Markdown, whose `{{ front(title=…) }}` says what it says of itself, and whose
-    HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
+def page(template: str, publication: Publication, **context: Any) -> Page:
+    """A page of a publication as a template writes it: Markdown, whose `{{ front(title=…) }}` says what it says of
+    itself, and whose HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
     meta: dict[str, Any] = {}
     parts: dict[str, str] = {}
 
@@ -48,7 +54,13 @@ def page(template: str, **context: Any) -> Page:
         parts[key] = part
         return Markup(f"\n{placeholder(key)}\n")  # noqa: S704 - a hexadecimal digest
 
-    written = text(f"{template}.md.j2", front=front, html=html, **context)
+    written = text(
+        f"{template}.md.j2",
+        publication=publication,
+        front=front,
+        html=html,
+        **context,
+    )
     return Page(meta, written.lstrip(), parts)
 
 
@@ -96,11 +108,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"md": markdown_text, "size": file_size, "brief": brief}
+    environment.filters |= {
+        "md": markdown_text,
+        "size": file_size,
+        "brief": findings.brief,
+    }
     environment.globals |= {
         "root": ROOT,
         "CHECKS": CHECKS,
-        "METRICS": METRICS,
+        "REPEAT_PERCENT": REPEAT_PERCENT,
         "slug": slug,
         "drawing": markup,
         "known": known,
@@ -111,8 +127,12 @@ def _environment() -> Environment:
         "percent": percent,
         "rounded": rounded,
         "load_name": load_name,
-        "model_page": model_links.page,
-        "setup_page": model_links.setup,
-        "setup_anchor": model_links.setup_anchor,
+        "not_recorded": unrecorded,
+        "model_links": model_links,
+        # What a page asks for besides is where its rows are chosen.
+        "campaign_page": campaign_page,
+        "findings": findings,
+        "leaderboard_page": leaderboard_page,
+        "memory": memory,
     }
     return environment

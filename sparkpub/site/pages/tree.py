@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import File, Page, SearchAnswer
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
+    answers,
     campaign_page,
-    findings,
     found_by,
-    front_page,
-    leaderboard_page,
     measure_page,
     model_page,
     owners,
@@ -33,22 +32,15 @@ def pages(
 ) -> Iterator[tuple[str, File]]:
     """(address, page) of every page. `posts` are in the order of their dates. Figures are asked from `library`, which
     notes what is shown."""
-    page = partial(
-        templating.page,
-        publication=publication,
-        options=publication.options,
-        dataset=publication.dataset,
-    )
-    yield "index.md", _front(page, publication, posts)
-    board = page("leaderboard", **leaderboard_page.context(publication))
+    page = partial(templating.page, publication=publication)
+    ordered = campaign_page.in_order(publication)
+    yield "index.md", _front(page, publication, ordered, posts)
+    board = page("leaderboard")
     ranked = [speed for board in publication.boards for speed in board.speeds]
     words = found_by.of_speeds(ranked, *(board.title for board in publication.boards))
     yield "leaderboard/index.md", replace(board, found_by=words)
-    ordered = campaign_page.in_order(publication)
-    cards = [campaign_page.card(publication, item) for item in ordered]
-    yield "campaigns/index.md", page("campaigns", campaigns=cards)
-    models = map(model_page.entry, model_page.models(publication))
-    yield "models/index.md", page("models", models=[*models])
+    yield "campaigns/index.md", page("campaigns", campaigns=ordered)
+    yield "models/index.md", page("models", models=model_page.models(publication))
     yield from _owners(page, publication)
 
     yield "measure/index.md", page("measure", figures=measure_page.FIGURES)
@@ -58,17 +50,7 @@ def pages(
     yield "runs/index.md", page("runs", explorer=explorer)
     yield "compare/index.md", page("compare", figures=measure_page.FIGURES)
 
-    judged = findings.judged(publication)
-    yield (
-        "review/index.md",
-        page(
-            "review",
-            campaigns=publication.campaigns,
-            judged=judged,
-            by_check=findings.by_check,
-            run_address=run_address,
-        ),
-    )
+    yield "review/index.md", page("review", run_address=run_address)
 
 
 def _owners(page: MakePage, publication: Publication) -> Iterator[tuple[str, File]]:
@@ -81,10 +63,14 @@ def _owners(page: MakePage, publication: Publication) -> Iterator[tuple[str, Fil
             yield owners.source(owner["name"]), page("owner", owner=owner)
 
 
-def _front(page: MakePage, publication: Publication, posts: Sequence[Post]) -> Page:
-    front = front_page.context(publication, posts)
-    answers = tuple(
-        SearchAnswer(card.anchor, card.question, card.plain)
-        for card in front["answers"]
-    )
-    return replace(page("index", front_page=front), answers=answers)
+def _front(
+    page: MakePage,
+    publication: Publication,
+    campaigns: Sequence[CampaignData],
+    posts: Sequence[Post],
+) -> Page:
+    cards = answers.cards(publication)
+    counts = answers.counts(publication)
+    made = page("index", answers=cards, counts=counts, campaigns=campaigns, posts=posts)
+    found = (SearchAnswer(card.anchor, card.question, card.plain) for card in cards)
+    return replace(made, answers=tuple(found))

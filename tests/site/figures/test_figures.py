@@ -135,9 +135,9 @@ def test_two_environments_are_a_comparison_and_come_first(library: Library) -> N
     assert campaign_page.asked(library.campaign("c")) == (True, False, False)
     assert library.figure("coverage", "c").says == "Of 13 runs: 12 done, 1 failed."
     (campaign,) = library.publication.campaigns
-    context = campaign_page.context(library.publication, library, campaign)
+    page = campaign_page.shown(library.publication, library, campaign)
     first = ("c-output-throughput-relative", "c-comparison")
-    assert context["charts"] == list(map(placeholder, first))
+    assert page.charts == list(map(placeholder, first))
 
 
 # ---- Rows and their places -------------------------------------------------------------------------------------------

@@ -1,12 +1,9 @@
 """What is typed into a page is found wherever a reader meets it; what is no result may be typed."""
 
-from pathlib import Path
-
 import pytest
 
-from sparkpub.record.errors import ClaimError
 from sparkpub.site.proofreading import read_page
-from sparkpub.site.prose import line_of, typed, uses
+from sparkpub.site.prose import line_of, typed
 from sparkpub.site.sources import source_of
 
 HEAD = "---\ntitle: A page\ndescription: What it says.\n---\n\n"
@@ -106,20 +103,6 @@ def test_what_is_no_result_may_be_typed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        '{{ "5 GiB" }}',
-        '{{ value("mean") | replace("1", "2") }}',
-        '{% for size in ["5 GiB"] %}{{ size }}{% endfor %}',
-    ],
-)
-def test_an_expression_is_a_call_and_nothing_more(text: str) -> None:
-    with pytest.raises(ClaimError) as error:
-        found(f"\nfirst\n{text}")
-    assert "page.md:8" in error.value.lines()[0]
-
-
-@pytest.mark.parametrize(
     ("text", "line"),
     [
         ("# Title\n\nIt is 70 GiB.\n", 3),
@@ -135,10 +118,3 @@ def test_the_line_is_that_of_the_source(text: str, line: int) -> None:
         for said in typed(passage)
     ]
     assert [line_of(text, one) for one in said] == [line]
-
-
-def test_uses_name_every_place(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text('x\n{{ claim("one") }} {{ verdict("two") }}\n')
-    (tmp_path / "b.md").write_text("{{ evidence('one') }}\n\n{{ verdict( \"one\" ) }}")
-    assert uses(tmp_path, "one") == ["a.md:2", "b.md:1", "b.md:3"]
-    assert uses(tmp_path, "on") == []
