@@ -8,11 +8,11 @@ One rule holds for every page, whatever it is about: a digit is typed unless it 
 Of numbers in words a few are figures: shares and multiples.
 """
 
-import html
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Literal
 
@@ -103,18 +103,14 @@ class Typed:
     text: str
 
 
-def passages(page: str) -> list[str]:
-    """The text of a page of HTML as it is read, paragraph by paragraph, with titles, cells and alternative texts, and
-    without code. Inline markup (`<b>`, `<span>`) does not part a number from its unit."""
-    page = _COMMENT.sub("", page)
-    found = [
-        value.strip("\"'") for tag in _TAG.findall(page) for value in _SAID.findall(tag)
-    ]
-    text = _BLOCK.sub(_END, _UNREAD.sub(" ", page))
-    for written, read in _INLINE:
-        text = written.sub(read, text)
-    found += _TAG.sub("", text).split(_END)
-    return [html.unescape(passage) for passage in found if passage.strip()]
+def passages(html: str) -> list[str]:
+    """The text of a page as it is read, paragraph by paragraph, with titles, cells and alternative texts, and without
+    code."""
+    reader = _ProseReader()
+    reader.feed(html)
+    reader.close()
+    reader.end_block()
+    return reader.passages
 
 
 def to_html(text: str) -> str:
@@ -148,28 +144,56 @@ def _plain(text: str) -> str:
     return text.replace("\N{MINUS SIGN}", "-").replace("μ", "µ")
 
 
-_END = "\N{INFORMATION SEPARATOR TWO}"
-"""Between passages; no page has one."""
-_REST = r"\b(?:\"[^\"]*\"|'[^']*'|[^>\"'])*>"
-"""Of a tag, behind its name."""
-_TAG = re.compile(rf"</?\w+{_REST}")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_UNREAD = re.compile(
-    r"<(code|pre|script|style|template)\b.*?</\1>", re.DOTALL | re.IGNORECASE
-)
 _BLOCK = re.compile(
-    "</?(?:p|li|t[dhr]|h[1-6]|div|d[td]|[uo]l|table|figure|(?:fig)?caption|details|summary|blockquote|section|article"
-    rf"|header|footer|text|title|desc|option|button|label|legend){_REST}",
-    re.IGNORECASE,
+    "p|li|t[dhr]|h[1-6]|div|d[td]|[uo]l|table|figure|(?:fig)?caption|details|summary|blockquote|section|article|header"
+    "|footer|text|title|desc|option|button|label|legend"
 )
-_INLINE = ((re.compile(f"<br{_REST}"), " "), (re.compile(f"<sup{_REST}"), "^"))
-"""Inline markup that does part a number from what follows."""
-_SAID = re.compile(
-    r"\s(?:alt|title|aria-(?:label|description)|content|placeholder|value)\s*="
-    r"\s*(\"[^\"]*\"|'[^']*'|[^\s>]+)",
-    re.IGNORECASE,
+_SAID_BY_ATTRIBUTES = re.compile(
+    "alt|title|aria-(?:label|description)|content|placeholder|value"
 )
-"""Attributes whose value a reader is told."""
+_UNREAD = frozenset({"code", "pre", "script", "style", "template"})
+
+
+class _ProseReader(HTMLParser):
+    """Collects passages. Inline markup (`<b>`, `<span>`, `<sup>`) does not part a number from its unit."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.passages: list[str] = []
+        self._pieces: list[str] = []
+        self._unread = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin a passage at a block; keep texts of attributes."""
+        for name, value in attrs:
+            if value and _SAID_BY_ATTRIBUTES.fullmatch(name):
+                self.passages.append(value)
+        if tag in _UNREAD:
+            self._unread += 1
+            self._pieces.append(" ")
+        elif _BLOCK.fullmatch(tag):
+            self.end_block()
+        elif tag in ("br", "sup"):
+            self._pieces.append(" " if tag == "br" else "^")
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a passage at the end of a block."""
+        if tag in _UNREAD:
+            self._unread = max(0, self._unread - 1)
+        elif _BLOCK.fullmatch(tag):
+            self.end_block()
+
+    def handle_data(self, data: str) -> None:
+        """Text of the current passage."""
+        if not self._unread:
+            self._pieces.append(data)
+
+    def end_block(self) -> None:
+        """Keep what was read as a passage, if it has text."""
+        text = "".join(self._pieces)
+        if text.strip():
+            self.passages.append(text)
+        self._pieces = []
 
 
 # -- where it stands -------------------------------------------------------------------------------------------
