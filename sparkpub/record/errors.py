@@ -61,6 +61,8 @@ def field_problems(error: "ValidationError") -> list[str]:
 
 def worded(problem: "ErrorDetails") -> str:
     """What is wrong with one value, in words: a form that it has to have is said as people would say it."""
+    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return "no field has this name"
     if problem["type"] != "string_pattern_mismatch":
         return problem["msg"].removeprefix("Value error, ")
     pattern = problem["ctx"]["pattern"]
