@@ -72,13 +72,13 @@ MatrixOptions = Annotated[dict[str, Any], AfterValidator(outside.bounded)]
 """In the vocabulary of the matrix."""
 
 
-STRICT = ConfigDict(
+_KNOWN = ConfigDict(
     extra="forbid",
-    strict=True,
     allow_inf_nan=False,
     str_max_length=LONGEST_TEXT,
     defer_build=True,  # a command that reads no record does not wait for it
 )
+STRICT = ConfigDict(**_KNOWN, strict=True)
 """An unknown field is an error. What a run has dozens of is a dataclass with slots, a fifth of the size of a model."""
 
 
@@ -98,14 +98,7 @@ class Strict(BaseModel):
 class Declared(BaseModel):
     """What people write: immutable, and an unknown key is an error. The string under a field says what it means."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-        str_max_length=LONGEST_TEXT,
-        defer_build=True,  # a command that reads no record does not wait for it
-        use_attribute_docstrings=True,
-    )
+    model_config = ConfigDict(**_KNOWN, frozen=True, use_attribute_docstrings=True)
 
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 2261

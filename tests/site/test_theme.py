@@ -7,9 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from jinja2 import Environment
+from mkdocs.config.base import load_config
+from mkdocs.structure.files import Files
+from mkdocs.utils.templates import url_filter
 
 from sparkpub.record.errors import SiteError
-from sparkpub.site.mkdocs import build_site
+from sparkpub.site.mkdocs import SparkpubPlugin, build_site
 from tests.site.conftest import (
     POST,
     write_data,
@@ -198,3 +202,29 @@ def test_a_post_at_the_address_of_another_page_stops_a_build(
     assert "blog/posts/lost.md" in line
     assert "are both published at blog/archive/2026/index.html" in line
     assert line.endswith("; give one of them another name or slug")
+
+
+def test_a_preview_keeps_compiled_templates_and_no_filter_of_an_earlier_build(
+    tmp_path: Path,
+) -> None:
+    """The blog wraps the filter `url` in every build: one that was kept would be wrapped again and again."""
+    (tmp_path / "pages").mkdir()
+    file = tmp_path / "mkdocs.yml"
+    file.write_text(CONFIG.format(address=ADDRESS, custom=""))
+    config = load_config(str(file))
+    (plugin,) = (
+        each for each in config.plugins.values() if isinstance(each, SparkpubPlugin)
+    )
+    config.plugins.on_startup(command="serve", dirty=False)
+    plugin.on_config(config)
+
+    def built() -> Environment:
+        made = config.theme.get_env()
+        return plugin.on_env(made, config=config, files=Files([]))
+
+    first = built()
+    compiled = first.get_template("main.html")
+    first.filters["url"] = lambda _: "of the first build"
+    again = built()
+    assert again.get_template("main.html") is compiled
+    assert again.filters["url"] is url_filter
