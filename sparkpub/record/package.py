@@ -7,6 +7,7 @@ in `direct_url.json` (PEP 610); a clone knows it from its remote.
 import json
 import re
 import sys
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -68,6 +69,7 @@ def requirement(extras: str = "") -> str:
     return f"{name} @ {address}"
 
 
+@cache
 def public_source() -> str:
     """The git address without its commit for pages that others read: never a folder of this machine."""
     address = source() or UNKNOWN
