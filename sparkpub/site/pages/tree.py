@@ -47,7 +47,7 @@ def pages(
     yield measure_page.FIGURES, measure_page.published(publication)
 
     explorer = programs.explorer(library, runs)
-    yield "runs/index.md", page("runs", explorer=explorer)
+    yield "runs/index.md", page("runs", explorer=explorer, table=runs)
     yield "compare/index.md", page("compare", figures=measure_page.FIGURES)
 
     yield "review/index.md", page("review", run_address=run_address)
