@@ -62,6 +62,7 @@ def build(
     """
     cache, drawings = Cache(options.cache / WORK), Drawings(Cache(options.cache / WORK))
     found_out = review_of(dataset, options.cache)
+    of_browser = runtime.begun(cache)
     known = kept.decided_by(found_out, options)
     of_runs = runs.begun(found_out, options, cache)
     publication = publish(dataset, options)
@@ -78,8 +79,8 @@ def build(
         for uri, file in written.items()
         if isinstance(file, Page)
     ]
-    browser = runtime.files(cache)
     meanwhile()
+    browser = of_browser()
     found: dict[str, File] = {
         **generated(),
         **_evidence(publication),

@@ -2,13 +2,16 @@
 
 import hashlib
 import html
+import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import yaml
+from pydantic import TypeAdapter
 
 from sparkpub.site.cache import user_folder
 
@@ -66,13 +69,50 @@ def data_of(file: bytes | Path) -> bytes:
     return file if isinstance(file, bytes) else file.read_bytes()
 
 
+def packed(files: Mapping[str, File]) -> bytes:
+    """Pages and files by address, as a ZIP archive."""
+    whole = io.BytesIO()
+    with ZipFile(whole, "w", ZIP_DEFLATED, compresslevel=1) as archive:
+        for uri, file in files.items():
+            if isinstance(file, Page):
+                archive.writestr(uri, _PAGE.dump_json(file))
+            else:
+                archive.writestr(uri, data_of(file))
+    return whole.getvalue()
+
+
+class Packed(Mapping[str, File]):
+    """Pages and files by address, in `archives` that `packed` made: each is unpacked when it is asked for, since those
+    of thousands of runs would fill the memory. Raises BadZipFile for an archive that is none."""
+
+    def __init__(self, archives: Sequence[bytes] = ()) -> None:
+        self.archives = archives
+        opened = [ZipFile(io.BytesIO(archive)) for archive in archives]
+        self._archives = {
+            uri: archive for archive in opened for uri in archive.namelist()
+        }
+
+    def __getitem__(self, uri: str) -> File:
+        data = self._archives[uri].read(uri)
+        return _PAGE.validate_json(data) if uri.endswith(".md") else data
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._archives)
+
+    def __len__(self) -> int:
+        return len(self._archives)
+
+
+_PAGE = TypeAdapter(Page)
+
+
 class Site(NamedTuple):
     """The docs tree by address; the pages of runs and the files beside them, which are not for an engine to render; and
     the addresses of the style sheet, of the module and of the script before the theme's search that an engine has to
     put into every page."""
 
     files: Mapping[str, File]
-    runs: Mapping[str, File]
+    runs: Packed = Packed()
     assets: tuple[str, str, str] = ("", "", "")
 
 

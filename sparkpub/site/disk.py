@@ -1,6 +1,7 @@
 """Disk adapter: the docs tree as files, for any engine that turns a folder of Markdown into a site."""
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -22,6 +23,14 @@ def write(site: Site, out: Path) -> int:
         (out / name).write_bytes(data)
         count += 1
     return count
+
+
+def copy(places: Sequence[tuple[str, str]]) -> None:
+    """Copy files to where they go."""
+    for folder in {Path(target).parent for _, target in places}:
+        folder.mkdir(parents=True, exist_ok=True)
+    for source, target in places:
+        shutil.copyfile(source, target)
 
 
 def contents(site: Site) -> Iterator[tuple[str, bytes]]:

@@ -5,12 +5,12 @@ is worked out again.
 
 import io
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import BadZipFile
 
 import pandas as pd
 from pydantic import TypeAdapter, ValidationError
@@ -30,7 +30,7 @@ from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from sparkpub.review.tables.column import Columns, table
 from sparkpub.site import workers
 from sparkpub.site.cache import Cache, key
-from sparkpub.site.content import File, Page, SiteOptions, data_of
+from sparkpub.site.content import File, Packed, SiteOptions, packed
 from sparkpub.site.pages.downloads import TABLES
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.stamp import program
@@ -198,52 +198,13 @@ def keep_files(name: str, cache: Cache, files: Mapping[str, File]) -> None:
         cache.put(name, packed(files))
 
 
-def files(name: str, cache: Cache) -> "Packed | None":
+def files(name: str, cache: Cache) -> Packed | None:
     """The same again; None for what is not there, or damaged."""
-    archive = opened(cache.get(name) or b"")
-    return None if archive is None else Packed([archive])
-
-
-def opened(archive: bytes) -> ZipFile | None:
-    """An archive that `packed` made; None for anything else."""
     with suppress(BadZipFile):
-        return ZipFile(io.BytesIO(archive))
+        return Packed([cache.get(name) or b""])
     return None
 
 
-def packed(files: Mapping[str, File]) -> bytes:
-    """Pages and files by address, as a ZIP archive."""
-    whole = io.BytesIO()
-    with ZipFile(whole, "w", ZIP_DEFLATED, compresslevel=1) as archive:
-        for uri, file in files.items():
-            if isinstance(file, Page):
-                archive.writestr(uri, _PAGE.dump_json(file))
-            else:
-                archive.writestr(uri, data_of(file))
-    return whole.getvalue()
-
-
-class Packed(Mapping[str, File]):
-    """Pages and files by address, in archives: each is unpacked when it is asked for, since those of thousands of runs
-    would fill the memory."""
-
-    def __init__(self, archives: Iterable[ZipFile]) -> None:
-        self._archives = {
-            uri: archive for archive in archives for uri in archive.namelist()
-        }
-
-    def __getitem__(self, uri: str) -> File:
-        data = self._archives[uri].read(uri)
-        return _PAGE.validate_json(data) if uri.endswith(".md") else data
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._archives)
-
-    def __len__(self) -> int:
-        return len(self._archives)
-
-
-_PAGE = TypeAdapter(Page)
 _SAID = TypeAdapter(Said)
 _TRACES = TypeAdapter(list[RunTrace])
 _RECORDS = TypeAdapter(list[Record])

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections import ChainMap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import partial
@@ -34,9 +34,9 @@ from sparkpub.record import owner
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.settings import DEFAULT_DATA, GATHERED
 from sparkpub.record.store import replacing
-from sparkpub.site import manual, stamp, workers
-from sparkpub.site.browser import runtime, security
-from sparkpub.site.cache import WORK, Cache, user_folder
+from sparkpub.site import disk, manual, stamp, workers
+from sparkpub.site.browser import security
+from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
     SITE_CARD,
     File,
@@ -76,12 +76,11 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
 
 
-class _OnRequest(DocFile):
-    """A file of a preview, which is written when a browser asks for it: to write thousands takes longer than all else
-    of a build."""
+class _Later(DocFile):
+    """A file that is not written when MkDocs asks for it: of thousands that takes longer than all else that it does."""
 
     def copy_file(self, dirty: bool = False) -> None:
-        """Nothing: see `SparkpubPlugin.on_serve`."""
+        """Nothing: see `SparkpubPlugin.on_nav`, and of a preview `on_serve`."""
 
 
 def _file(config: MkDocsConfig, uri: str, file: File, kind: type[DocFile]) -> DocFile:
@@ -122,6 +121,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._problems: Sequence[str] = ()
         self._search = self._shell = ""
         self._env: Environment | None = None
+        self._copied: Callable[[], object] = tuple
+        """Waits until evidence is copied."""
         self._one_by_one = Lock()
         """Browsers ask for one file several times at once."""
 
@@ -173,13 +174,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         for one in unasked(files, config):
             files.remove(one)
         self._pages = {}
-        kind = DocFile if self._preview is None else _OnRequest
         folder, pages = self._folder(config), Path(config.docs_dir).resolve()
         for uri, file in self._site.files.items():
             if isinstance(file, SourcePage):
                 self._pages[uri] = file
             known = files.get_file_from_path(uri)
             if known is None:
+                later = self._preview is not None or isinstance(file, Path)
+                kind = _Later if later else DocFile
                 files.append(_file(config, uri, file, kind))
             elif uri.endswith(".md") and pages.is_relative_to(folder):
                 known.edit_uri = f"../{(pages.relative_to(folder) / uri).as_posix()}"
@@ -194,10 +196,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         """The docs tree, and what in a preview would stop a build."""
         folders, options = self.data(config), self.options(config)
         if self._preview is None:
-            # What another process judges by is loaded there while this one loads it; and by the time that somebody asks
-            # for the browser's files, they are kept. A preview builds again, with both there.
+            # What another process judges by is loaded there while this one loads it.
             workers.begin(workers.load, "sparkpub.site.kept")
-            workers.begin(runtime.files, Cache(options.cache / WORK))
         # These load pandas, which a build does not need where nothing changed.
         from sparkpub.site.build import build, loaded, refuse  # noqa: PLC0415
 
@@ -213,8 +213,22 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             except SparkpubError:
                 refused()  # which says all that is wrong at once
                 raise
-        finally:
+        except BaseException:
             workers.stop()
+            raise
+
+    def on_nav(
+        self, nav: Navigation, *, config: MkDocsConfig, files: Files
+    ) -> Navigation:
+        """Copy evidence in another process while this one renders."""
+        if self._preview is None:
+            places = [
+                (str(file.abs_src_path), file.abs_dest_path)
+                for file in files
+                if isinstance(file, _Later) and file.inclusion not in _LEFT_OUT
+            ]
+            self._copied = workers.begin(disk.copy, places)
+        return nav
 
     def options(self, config: MkDocsConfig) -> SiteOptions:
         """What the docs tree is built with."""
@@ -333,10 +347,12 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
         assert self._site is not None
         self._shell = runs.shell(site)
+        self._copied()
         if self._preview is None:
             runs.write(site, self._shell, self._site.runs)
             for line in dead_links(site, config.site_url or ""):
                 log.warning("%s%s", DEAD_LINK, line)
+        workers.stop()
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any
@@ -364,7 +380,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         """Write what a preview has at an address; whether there is something."""
         from sparkpub.site.pages import runs  # noqa: PLC0415 - see `_build`
 
-        site = self._site or Site({}, {})
+        site = self._site or Site({})
         source = f"{path.rstrip('/')}.md"
         uri = source if source in site.runs else path
         file = site.runs.get(uri) or site.files.get(uri)

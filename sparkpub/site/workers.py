@@ -1,5 +1,6 @@
 """Other processes that take work off a build, where the machine has cores for them."""
 
+import atexit
 import gc
 import multiprocessing
 import os
@@ -51,9 +52,9 @@ def load(module: str) -> None:
 
 
 def stop() -> None:
-    """End the other processes. What none has begun is not done."""
+    """End the other processes, without waiting for that. What none has begun is not done."""
     if _pool.cache_info().currsize:
-        _pool().shutdown(cancel_futures=True)
+        _pool().shutdown(wait=False, cancel_futures=True)
         _pool.cache_clear()
 
 
@@ -73,8 +74,10 @@ def _prepare() -> None:
 
 def spare_memory() -> None:
     """Nearly everything that a build makes lasts: looking for garbage among it every few hundred objects takes a tenth
-    of the time, and never doing so twice the memory. What Arrow no longer needs goes back to the system."""
+    of the time, and never doing so twice the memory. What Arrow no longer needs goes back to the system. As Python ends
+    it need not look at all."""
     import pyarrow  # noqa: PLC0415 - a build of what is unchanged does without
 
     gc.set_threshold(GARBAGE_FROM)
+    atexit.register(gc.freeze)
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())

@@ -206,7 +206,7 @@ def test_a_preview_writes_what_a_browser_asks_for(
 
 
 def test_render_writes_into_an_empty_folder_alone(tmp_path: Path) -> None:
-    one = Site({"a": Page({}, "one"), "b": b"x"}, {})
+    one = Site({"a": Page({}, "one"), "b": b"x"})
     assert disk.write(one, tmp_path / "out") == 2
     with pytest.raises(SiteError, match="the folder is not empty"):
         disk.write(one, tmp_path / "out")

@@ -6,9 +6,12 @@ Vega interprets the charts' expressions instead of compiling them, so no page ne
 """
 
 import hashlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from sparkpub.site import workers
 from sparkpub.site.cache import Cache, key
 from sparkpub.site.figures.colours import STYLESHEET
 from sparkpub.site.figures.converter import VEGA_LITE, VERSION, converter
@@ -44,15 +47,19 @@ def files(cache: Cache) -> Browser:
     return Browser(placed, *(f"{folder}/{name}" for name in names))
 
 
+def begun(cache: Cache) -> Callable[[], Browser]:
+    """What gives the same, made meanwhile by another process where the chart runtime is not kept."""
+    return partial(files, cache) if cache.get(_KEPT) else workers.begin(files, cache)
+
+
 def _vega(cache: Cache) -> bytes:
     """The chart runtime, a module that exports `makeView(specification, place, loader)`: kept, since making it takes
     longer than the pages of a small site."""
-    name = key("chart runtime", _EMBED, _MAKE_VIEW, VERSION, VEGA_LITE)
-    module = cache.get(name)
+    module = cache.get(_KEPT)
     if module is None:
         bundle = converter().javascript_bundle(_EMBED, vl_version=VEGA_LITE)
         module = f"{bundle}\n{_MAKE_VIEW}".encode()
-        cache.put(name, module)
+        cache.put(_KEPT, module)
     return module
 
 
@@ -67,3 +74,4 @@ export const makeView = async (specification, place, loader) => {
 };
 """
 """In terms of vega-embed, the one thing that the bundle gives out. Expressions are interpreted, never compiled."""
+_KEPT = key("chart runtime", _EMBED, _MAKE_VIEW, VERSION, VEGA_LITE)

@@ -308,24 +308,23 @@ def busy(stored: Stored) -> pd.DataFrame:
     telemetry knows of no GPU."""
     telemetry = read(stored)
     points = telemetry.timed("gpu_utilization_percent") if telemetry else ()
-    samples = pd.DataFrame(points, columns=["at", "busy"])
-    begin, end = samples["at"].min(), samples["at"].max()
-    if not begin < end:
+    at, shares = np.array([*points], float).reshape(-1, 2).T
+    if len(at) == 0 or at.min() == at.max():
         return pd.DataFrame()
-    width = (end - begin) / STRETCHES
-    place = ((samples["at"] - begin) // width).clip(upper=STRETCHES - 1)
-    means = samples.groupby(place)["busy"].mean()
-    shades = np.digitize(means, SHADES)
-    is_new = (np.diff(shades, prepend=-1) != 0) | (
-        np.diff(means.index, prepend=-2) != 1
-    )
-    stretch = place.map(pd.Series(is_new.cumsum(), means.index))
-    ends = place.groupby(stretch)
+    width = (at.max() - at.min()) / STRETCHES
+    place = ((at - at.min()) // width).astype(int).clip(max=STRETCHES - 1)
+    count, total = np.bincount(place), np.bincount(place, shares)
+    there = np.flatnonzero(count)
+    shades = np.digitize(total[there] / count[there], SHADES)
+    is_new = (np.diff(shades, prepend=-1) != 0) | (np.diff(there, prepend=-2) != 1)
+    first, last = there[is_new], there[np.roll(is_new, -1)]
+    begins = np.flatnonzero(is_new)
+    within = [np.add.reduceat(each[there], begins) for each in (total, count)]
     rows = {
-        "x": begin + width * ends.min(),
-        "end": begin + width * ends.max() + width,
-        "value": samples.groupby(stretch)["busy"].mean(),
-        "mean": samples["busy"].mean(),
+        "x": at.min() + width * first,
+        "end": at.min() + width * last + width,
+        "value": within[0] / within[1],
+        "mean": shares.mean(),
     }
     return pd.DataFrame(rows).round(2)
 

@@ -7,10 +7,8 @@ import html
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path, PurePath
 from typing import NamedTuple
-from zipfile import ZipFile
 
 from pydantic_core import to_json
 
@@ -28,10 +26,12 @@ from sparkpub.site.cache import Cache, key
 from sparkpub.site.content import (
     SHELL,
     File,
+    Packed,
     Page,
     SiteOptions,
     data_of,
     fill,
+    packed,
     placeholder,
     way_to_root,
 )
@@ -67,16 +67,14 @@ class Standing(NamedTuple):
     against_mean: float | None = None
 
 
-def begun(
-    review: Review, options: SiteOptions, cache: Cache
-) -> Callable[[], Mapping[str, File]]:
+def begun(review: Review, options: SiteOptions, cache: Cache) -> Callable[[], Packed]:
     """What gives the pages of one's own runs, and the files of their charts, by address: of each campaign as kept, else
     made meanwhile by other processes."""
     names = Names(review.dataset)
     commits: dict[str, dict[str, str]] = {}
     for path, commit in options.commits.items():
         commits.setdefault(PurePath(path).parent.name, {})[path] = commit
-    archives: list[ZipFile] = []
+    archives: list[bytes] = []
     made: list[tuple[str, Callable[[], bytes]]] = []
     for campaign in review.dataset.campaigns.values():
         if campaign.owner is not None:
@@ -85,20 +83,20 @@ def begun(
         own = replace(options, commits=commits.get(campaign.folder.name, {}))
         of = kept.basis(only, names, only.campaigns)
         name = of and key("runs", of, own.repo_url, own.commits)
-        known = kept.opened(cache.get(name) or b"") if name else None
+        known = kept.files(name, cache) if name else None
         if known is None:
             given = only, own, cache, names.models
             made.append((name, workers.begin(archive, *given)))
         else:
-            archives.append(known)
+            archives.extend(known.archives)
 
-    def finished() -> Mapping[str, File]:
+    def finished() -> Packed:
         for name, result in reversed(made):
-            packed = result()
+            pages = result()
             if name:
-                cache.put(name, packed)
-            archives.append(ZipFile(BytesIO(packed)))
-        return kept.Packed(archives)
+                cache.put(name, pages)
+            archives.append(pages)
+        return Packed(archives)
 
     return finished
 
@@ -110,7 +108,7 @@ def archive(
     models: Mapping[str, ModelName],
 ) -> bytes:
     """The pages and files of a campaign's runs, packed. Of other campaigns only the names of `models` are known."""
-    return kept.packed(files(review, options, cache, models))
+    return packed(files(review, options, cache, models))
 
 
 def files(
@@ -247,9 +245,15 @@ def shell(site: Path) -> str:
     return made
 
 
-def write(site: Path, shell: str, files: Mapping[str, File]) -> None:
-    """Write the pages of runs, put into the shell, and the files beside them."""
-    for uri, file in files.items():
+def write(site: Path, shell: str, files: Packed) -> None:
+    """Write the pages of runs, put into the shell, and the files beside them; other processes take part."""
+    begun = [workers.begin(_write, site, shell, part) for part in files.archives]
+    for result in reversed(begun):
+        result()
+
+
+def _write(site: Path, shell: str, archive: bytes) -> None:
+    for uri, file in Packed([archive]).items():
         place, data = placed(shell, uri, file)
         (site / place).parent.mkdir(parents=True, exist_ok=True)
         (site / place).write_bytes(data)

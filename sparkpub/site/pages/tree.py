@@ -60,7 +60,10 @@ def _owners(page: MakePage, publication: Publication) -> Iterator[tuple[str, Fil
         yield owners.LIST, page("owners", owners=found)
     for owner in found:
         if owner["is_gathered"]:
-            yield owners.source(owner["name"]), page("owner", owner=owner)
+            yield (
+                owners.source(owner["name"]),
+                page("owner", owner=owner, figure=owners.figure),
+            )
 
 
 def _front(
