@@ -101,10 +101,14 @@ class RankedModel:
     entries: Mapping[int | None, Sequence[RankedFigure]]
 
     @property
+    def bests(self) -> dict[int | None, RankedFigure]:
+        """The best of each width."""
+        return {bits: best for bits, (best, *_) in self.entries.items()}
+
+    @property
     def best(self) -> RankedFigure:
         """The best of all."""
-        firsts = [first for first, *_ in self.entries.values()]
-        return max(firsts, key=attrgetter("share"))
+        return max(self.bests.values(), key=attrgetter("share"))
 
 
 @dataclass(frozen=True)

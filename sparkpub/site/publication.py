@@ -158,17 +158,15 @@ class Publication:
                 for name, metric in campaign.metrics.items()
                 if (campaign.name, name) in sampled
             )
-            declared = list(campaign.matrix.primary) if campaign.matrix else []
-            by_name = {metric.name: metric for metric in metrics}
-            primary = [by_name[name] for name in declared if name in by_name]
-            of_workload: list[Metric] = []
-            of_sensors: list[Metric] = []
-            for metric in metrics:
-                leads = metric.headline is not None or metric.name not in METRICS
-                if leads and metric not in primary:
-                    is_seen = sampled[campaign.name, metric.name]
-                    (of_sensors if is_seen else of_workload).append(metric)
-            leading = [*primary, *of_workload, *of_sensors] or metrics
+            declared = campaign.matrix.primary if campaign.matrix else ()
+            primary = [one for name in declared for one in metrics if one.name == name]
+            others = [
+                one
+                for one in metrics
+                if one.headline is not None or one.name not in METRICS
+            ]
+            others.sort(key=lambda one: sampled[campaign.name, one.name])
+            leading = [*dict.fromkeys([*primary, *others])] or metrics
             found[campaign.name] = metrics, leading[:LEADING]
         return found
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json, to_json
@@ -214,16 +215,16 @@ class Words:
         """The smallest and largest value over an axis: `extent("mean", …, over="model", environment="native")`."""
         runs = {axis: name for axis, name in scope.items() if axis not in _SIDES}
         chosen = self._scopes.measured(**runs)
-        found = [
+        found = (
             self._scopes.quantity(statistic, metric, **scope, **{over: name})
             for name in dict.fromkeys(getattr(one, over) for one in chosen.records)
-        ]
-        values = [one.value for one in found if one.value is not None]
-        if not values:
+        )
+        known = {one.value: one for one in found if one.value is not None}
+        if not known:
             remedy = "choose another metric or scope"
             raise ClaimError(f"no run has {metric}", remedy=remedy)
-        lowest = next(one for one in found if one.value == min(values))
-        return lowest.between(min(values), max(values), decimals)
+        lowest, highest = min(known), max(known)
+        return known[lowest].between(lowest, highest, decimals)
 
     def predict(
         self,
@@ -235,9 +236,10 @@ class Words:
         **scope: Any,
     ) -> str:
         """What the line of `metric` on `against` gives for the fact `at`: arithmetic on data, not a measurement."""
-        line = {"against": against, **scope}
-        slope = self._scopes.quantity("slope", metric, **line)
-        intercept = self._scopes.quantity("intercept", metric, **line)
+        slope, intercept = (
+            self._scopes.quantity(name, metric, against=against, **scope)
+            for name in ("slope", "intercept")
+        )
         if slope.value is None or intercept.value is None:
             remedy = "both metrics need values in three runs"
             raise ClaimError(f"no line of {metric} on {against}", remedy=remedy)
@@ -276,17 +278,13 @@ class Words:
         heads = [axis.capitalize() for axis in axes]
         several = len({column.metric for column in asked}) > 1
         for column in asked:
-            said, is_mean = [], column.statistic == "mean"
-            if several or (is_mean and not column.environment):
-                known = METRICS.get(column.metric)
-                said.append(known.label if known else column.metric)
-            if column.statistic.startswith(INTERVAL):
-                said.append("interval")
-            elif not is_mean:
-                told = column.statistic.removesuffix("_percent")
-                said.append(told.replace("_", " "))
+            word = column.statistic.split()[0].removesuffix("_percent")
+            said = [] if word == "mean" else [word.replace("_", " ")]
             if column.environment:
                 said.append(called(environment=column.environment))
+            if several or not said:
+                known = METRICS.get(column.metric)
+                said.insert(0, known.label if known else column.metric)
             heads.append(", ".join(said))
         return reference.table(heads, body)
 
@@ -357,13 +355,11 @@ class Words:
     def verdicts(self, word: str = "", *, campaign: str = "") -> str:
         """How many claims have a verdict; all claims without a word."""
         self._scopes.asked.add(ALL)
-        chosen = [
-            verdict
+        chosen = (
+            campaign in ("", verdict.claim.campaign) and word in ("", verdict.verdict)
             for verdict in self._verdicts.values()
-            if campaign in ("", verdict.claim.campaign)
-            and word in ("", verdict.verdict)
-        ]
-        return str(len(chosen))
+        )
+        return str(sum(chosen))
 
     def ledger(self) -> str:
         """Claims with verdict, evidence and source."""
@@ -393,16 +389,12 @@ class Words:
 
     def _findings(
         self, check: str, *, campaign: str = "", severity: str = ""
-    ) -> list[Finding]:
+    ) -> Sequence[Finding]:
         of = campaign or self._scopes.default
         self._scopes.asked.add(of or ALL)
-        return [
-            item
-            for item in self._site.review.findings
-            if check in ("", item.check)
-            and severity in ("", item.severity)
-            and of in ("", item.campaign)
-        ]
+        wanted = {"check": check, "campaign": of, "severity": severity}
+        given = {name: value for name, value in wanted.items() if value}
+        return self._site.findings.where(**given)
 
     # -- names, models, machines, documentation ----------------------------------------------------------------
 
@@ -442,15 +434,13 @@ class Words:
     def catalogued(self, kind: CatalogueFile) -> str:
         """What the catalogue knows of the "models" or the "machines" that have runs."""
         self._scopes.asked.add(ALL)
-        if kind not in ("models", "machines"):
+        named = {"models": "requested.model_id", "machines": "machine.kind"}
+        if kind not in named:
             remedy = "write models or machines"
             raise ClaimError(f"no part {kind!r} of the catalogue", remedy=remedy)
-        records = [stored.record for stored in self._site.dataset.runs]
-        if kind == "models":
-            names = [record.requested.model_id for record in records]
-        else:
-            names = [record.machine.kind or "" for record in records]
-        return reference.catalogued(kind, dict.fromkeys(names))
+        records = (stored.record for stored in self._site.dataset.runs)
+        names = dict.fromkeys(map(attrgetter(named[kind]), records))
+        return reference.catalogued(kind, names)
 
     def package(self, extras: str = "") -> str:
         """What pip, pipx and uv take to install this sparkpub, with its extras; `package("repository")` is the address

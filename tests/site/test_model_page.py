@@ -136,7 +136,8 @@ def test_a_name_tells_no_size_of_formats_below_four_bits() -> None:
     for name, shown in (("IQ1_M", []), ("Q4_K_M", ["~3 GiB"])):
         observed = {"quantization": name}
         runs = runs_of("a", [30.0], model_id="x/A-7B", observed=observed)
-        fits = memory.fits(published(*runs).speeds)
+        publication = published(*runs)
+        fits = memory.fits(publication, publication.speeds)
         assert [fit.weights for fit in fits] == shown
 
 

@@ -2,7 +2,7 @@
 
 A build that finds all drawings in its cache needs none of it, and would spend a tenth of its time on loading it.
 
-Charts give their channels as objects, `href=alt.Href("href:N")`, `x=alt.XValue(0)`: for `href="href:N"`, and for what
+Charts give their channels as objects, `alt.Href("href:N")`, `alt.XValue(0)`: for `href="href:N"`, and for what
 `alt.value` and `alt.condition` return, Altair makes a table of all its classes anew, 5 ms each time, which was three
 quarters of the time of a specification.
 """

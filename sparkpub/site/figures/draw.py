@@ -30,7 +30,7 @@ from sparkpub.site.figures.converter import (
     png,
     printable,
 )
-from sparkpub.site.figures.shapes import Row, Spec
+from sparkpub.site.figures.shapes import Row, Spec, finished
 from sparkpub.site.figures.svg import tidy
 
 POOL_FROM = 12
@@ -59,7 +59,7 @@ class Chart:
         """The Vega-Lite specification. Altair's own validation, most of its time, is left to the tests."""
         debug_mode = pkgutil.resolve_name("altair.utils.schemapi:debug_mode")
         with debug_mode(False):
-            return self.shape(self.rows, narrow=narrow)
+            return finished(self.shape(self.rows, narrow=narrow), narrow)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ once, `room` for what an axis has to show at least). `href` leads to a run, `tip
     grid      `text` and shade, per name and column or over time                             capacity, coverage, heat
     signals   `value` over `x` as steps, a panel each                                        telemetry
 
-Layers name no data of their own: in a chart of panels each of them would draw all rows.
+A shape gives a view: layers, and what all of them share unless they say otherwise, as is a rule of Vega-Lite. Layers
+name no data of their own: in a chart of panels each of them would draw all rows. `finished` makes it a specification.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import cycle, islice
 from operator import itemgetter
 from textwrap import wrap
 from typing import Any
@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 Spec = dict[str, Any]
 """Vega-Lite as plain values, on rows called `rows`."""
-WIDE, NARROW = 760, 344
+WIDTHS = WIDE, NARROW = 760, 344
 """Total widths in CSS pixels: a column of the site, and a phone."""
 LETTER, BOLD_LETTER, MOST_LABEL, BESIDE = 7.0, 8.0, 232, 96
 """Mean width of a letter, and of one above a panel; most room for a name beside its row, and that on a phone; longer
@@ -79,41 +79,29 @@ def dots(
     of its interval, and `least` and `most` are the ends of a box's whiskers. `band` is a margin around zero, in the
     unit of the values. Panels have axes of their own unless they show a margin."""
     strips = max(len(groups), 1)
-    step = max(34, 22 * strips)
-    last = max((row.get("iteration", 0) for row in rows), default=0) + 1
-    strip = f"max(indexof({list(groups)}, datum.group), 0)"
-    within = f"isValid(datum.iteration) ? 0.35 + 0.3 * datum.iteration / {last} : 0.5"
     scale = alt.Scale(domain=[0, strips], zero=False)
-    base = layer().encode(
-        y=_names(rows, narrow, step, gap=0.2),
-        yOffset=alt.YOffset("offset:Q", scale=scale),
-    )
+    offset = alt.YOffset("offset:Q", scale=scale)
+    strip = f"max(indexof({list(groups)}, datum.group), 0)"
+    last = max((row.get("iteration", 0) for row in rows), default=0) + 1
+    place = f"{strip} + (0.35 + 0.3 * datum.iteration / {last})"
+    runs = _runs(groups, "Environment").transform_calculate(offset=place)
+    means = _of("mean").transform_calculate(offset=f"{strip} + 0.5").encode(offset)
     # Of axes that panels do not share the title stands once, below all.
     apart = title if band is None and len(_panels_of(rows)) > 1 else ""
     x = _across(None if apart else title)
-    means = _of("mean", base)
     whisker = means.mark_rule(color=INK)
-    interval = means.mark_rule(
-        strokeWidth=10,
-        opacity=0.22,
-        color=FAINT,
-    )
-    tick = means.mark_tick(
-        thickness=2.5,
-        size=18,
-        color=INK,
-    )
+    interval = means.mark_rule(strokeWidth=10, opacity=0.22, color=FAINT)
+    tick = means.mark_tick(thickness=2.5, size=18, color=INK)
     layers = [
-        *_margin(band, _names(rows, narrow, step, gap=0.2)),
-        whisker.encode(x=alt.X("least:Q"), x2=alt.X2("most:Q")),
-        _interval(interval),
-        _runs(base, groups, "Environment").encode(x=x),
-        tick.encode(x=x, tooltip=_tip()),
+        *_margin(band),
+        whisker.encode(alt.X("least:Q"), alt.X2("most:Q")),
+        interval.encode(*_interval()),
+        runs.encode(x, offset),
+        tick.encode(x, _tip()),
         # Without a place of its own it would ask for the height of the panel, which follows from its rows.
-        _of("room", layer()).mark_point(opacity=0).encode(x=x, y=alt.YValue(0)),
+        _of("room").mark_point(opacity=0).encode(x, alt.YValue(0)),
     ]
-    offset = {"calculate": f"{strip} + ({within})", "as": "offset"}
-    return {**_panels(layers, rows, narrow, step, apart), "transform": [offset]}
+    return _in_rows(layers, rows, narrow, max(34, 22 * strips), gap=0.2, apart=apart)
 
 
 def forest(rows: Rows, *, title: str, band: float = 0.0, narrow: bool = False) -> Spec:
@@ -121,25 +109,19 @@ def forest(rows: Rows, *, title: str, band: float = 0.0, narrow: bool = False) -
     verdicts = {row["verdict"] for row in rows}
     seen = [name for name in VERDICTS if name in verdicts]
     scale = alt.Scale(domain=seen, range=[VERDICTS[name] for name in seen])
+    legend = alt.Legend(labelExpr=f"{IN_WORDS}[datum.value] || datum.value")
     hollow = {"test": f"indexof({list(OPEN)}, datum.verdict) >= 0", "value": 0}
-    names = _names(rows, narrow, 24)
-    base = layer().encode(y=names)
-    point = base.mark_point(
-        size=70, filled=True, color=SERIES[0], strokeWidth=2, stroke=SERIES[0]
+    point = alt.Chart().mark_point(
+        size=70, fill=SERIES[0], strokeWidth=2, stroke=SERIES[0]
     )
     point = point.encode(
-        x=_across(title, zero=True),
-        shape=alt.Shape(
-            "verdict:N",
-            title="Verdict",
-            scale=scale,
-            legend=alt.Legend(labelExpr=f"{IN_WORDS}[datum.value] || datum.value"),
-        ),
-        fillOpacity=alt.FillOpacityValue(1, condition=hollow),
-        tooltip=_tip(),
+        _across(title, zero=True),
+        alt.Shape("verdict:N", title="Verdict", scale=scale, legend=legend),
+        alt.FillOpacityValue(1, condition=hollow),
+        _tip(),
     )
-    interval = _interval(base.mark_rule(strokeWidth=2, color=INK))
-    return _panels([*_margin(band, names), interval, point], rows, narrow, 24)
+    interval = alt.Chart().mark_rule(strokeWidth=2, color=INK).encode(*_interval())
+    return _in_rows([*_margin(band), interval, point], rows, narrow, 24)
 
 
 def bars(
@@ -151,29 +133,17 @@ def bars(
     narrow: bool = False,
 ) -> Spec:
     """`top` is the end of the axis, where intervals would reach far beyond the means."""
-    step = max(24, 16 * len(groups))
-    base = layer().encode(y=_names(rows, narrow, step, gap=0.2))
-    if groups:
-        base = base.encode(yOffset=alt.YOffset("group:N", sort=list(groups)))
-    scale = alt.Scale(
-        zero=True,
-        nice=True,
-        domainMax=top or alt.Undefined,
-    )
-    bar = base.mark_bar(height=alt.RelativeBandSize(0.85), clip=True)
+    beside = [alt.YOffset("group:N", sort=list(groups))] if groups else []
+    bar = alt.Chart().mark_bar(height=alt.RelativeBandSize(0.85), clip=True)
     bar = bar.encode(
-        x=_across(title).scale(scale),
-        color=_look(alt.Color, groups, SERIES, "Environment"),
-        tooltip=_tip(),
+        _across(title, zero=True, top=top),
+        _look(alt.Color, groups, SERIES, "Environment"),
+        _tip(),
     )
-    interval = _interval(
-        base.mark_rule(
-            color=INK,
-            strokeWidth=1.5,
-            clip=True,
-        )
-    )
-    return _panels([bar, interval], rows, narrow, step)
+    interval = alt.Chart().mark_rule(color=INK, strokeWidth=1.5, clip=True)
+    layers = [bar, interval.encode(*_interval())]
+    step = max(24, 16 * len(groups))
+    return _in_rows(layers, rows, narrow, step, *beside, gap=0.2)
 
 
 def lines(
@@ -190,49 +160,39 @@ def lines(
     """Means joined by `line` in the order of `x`, or of `order` where they have one, and runs as points. Ticks stand at
     `ticks`; a dashed line marks the knee. Lines are named at their ends where there is room for that, else above panels
     of their own, and in a legend of two, or of lines without a load."""
-    is_ordered = any("order" in row for row in rows)
-    from_zero = bool(ticks) or is_ordered
+    order = [alt.Order("order:Q")] if any("order" in row for row in rows) else []
+    from_zero = bool(ticks or order)
     panels = _panels_of(rows)
     height = LINES_HEIGHT if panels else HEIGHT
     ends = _ends(rows, height, narrow) if from_zero and len(groups) > 1 else {}
     is_apart = not (ends or panels) and from_zero and len(groups) > MOST_IN_LEGEND
     legend = "" if ends or is_apart else legend
-    x = alt.X("x:Q", title=across, scale=alt.Scale(zero=is_ordered))
+    colour = _look(alt.Color, groups, SERIES, legend)
+    # Of other groups than its points have, so that no dashes run through their signs in the legend.
+    dashes = _look(alt.StrokeDash, [*groups, ""], theme.DASHES)
+    joined = _of("mean").mark_line()
+    joined = joined.encode(colour, dashes, alt.Detail("line:N"), *order)
+    layers = [joined, *_marked(groups, legend)]
+    if knee is not None:
+        layers += _knee(knee)
+    if ends:
+        layers += _named(colour, ends)
+    x = alt.X("x:Q", title=across, scale=alt.Scale(zero=bool(order)))
     if ticks:
         x = _ticked(x, ticks)
     scale = alt.Scale(zero=True, nice=False) if ends else _spread(zero=from_zero)
     y = alt.Y("value:Q", title=None if is_apart else up, scale=scale)
-    base = layer().encode(x=x, y=y)
-    # Of other groups than its points have, so that no dashes run through their signs in the legend.
-    dashes = [*_looks(groups, theme.DASHES), [1, 0]]
-    colour = _look(alt.Color, groups, SERIES, legend)
-    joined = _of("mean", base).mark_line()
-    joined = joined.encode(
-        color=colour,
-        strokeDash=_look(alt.StrokeDash, [*groups, ""], dashes),
-        detail=alt.Detail("line:N"),
-    )
-    if is_ordered:
-        joined = joined.encode(order=alt.Order("order:Q"))
-    layers = [joined, *_marked(base, groups, legend)]
-    if knee is not None:
-        layers += _knee(knee)
-    if ends:
-        layers += _named(base.encode(color=colour), ends)
-    total = NARROW if narrow else WIDE
+    view = _view(layers, LOW if is_apart else height, x, y)
+    width = WIDTHS[narrow] - AXIS
     if is_apart:
         columns = 1 if narrow else 2
-        view = {**_layered(layers, LOW), "width": (total - AXIS) // columns - GAP}
-        apart = _faceted(view, groups, narrow, [], by="group")
+        apart = _faceted(view, groups, width // columns - GAP, by="group")
         return {**apart, "columns": columns, "title": {"text": up, "anchor": "start"}}
     if not panels:
-        return one(layers, narrow, HEIGHT)
-    longest = max(
-        (len(line) for end in ends.values() for line in end["text"]), default=0
-    )
-    view = _layered(layers, LINES_HEIGHT)
-    view["width"] = total - AXIS - round(longest * (LETTER + narrow))
-    return _faceted(view, panels, narrow, ["y"])
+        return view
+    named = (len(line) for end in ends.values() for line in end["text"])
+    width -= round(max(named, default=0) * (LETTER + narrow))
+    return _faceted(view, panels, width, "y")
 
 
 def _ends(rows: Rows, height: int, narrow: bool) -> dict[str, Spec]:
@@ -264,11 +224,11 @@ def _ends(rows: Rows, height: int, narrow: bool) -> dict[str, Spec]:
     return found
 
 
-def _named(base: "alt.Chart", ends: Mapping[str, Spec]) -> list["alt.Chart"]:
+def _named(colour: Any, ends: Mapping[str, Spec]) -> list["alt.Chart"]:
     """The name of each line, and where it had to move a stroke from the line's last point to it."""
     key = "(datum.panel || '') + '/' + datum.group"
-    last = base.transform_calculate(end=f"{json.dumps(ends)}[{key}]")
-    last = _of("mean", last).transform_filter("datum.x === datum.end.x")
+    last = _of("mean").transform_calculate(end=f"{json.dumps(ends)}[{key}]")
+    last = last.transform_filter("datum.x === datum.end.x")
     down = {"expr": "datum.end.down"}
     stroke = last.mark_rule(xOffset=4, x2Offset=10, y2Offset=down)
     # The first of several lines of text stands where one would.
@@ -277,8 +237,8 @@ def _named(base: "alt.Chart", ends: Mapping[str, Spec]) -> list["alt.Chart"]:
         align="left", baseline="middle", dx=12, dy=first, lineHeight=LINE_PIXELS
     )
     return [
-        stroke.encode(x2=alt.X2("x:Q"), y2=alt.Y2("value:Q")),
-        name.encode(text=alt.Text("end.text:N"), color=alt.ColorValue(INK)),
+        stroke.encode(colour, alt.X2("x:Q"), alt.Y2("value:Q")),
+        name.encode(alt.Text("end.text:N")),
     ]
 
 
@@ -298,12 +258,11 @@ def _ticked(x: "alt.X", ticks: Sequence[float]) -> "alt.X":
 
 def _knee(place: float) -> list["alt.Chart"]:
     """A dashed line with its word."""
-    rule = _once().mark_rule(strokeDash=[3, 3])
-    word = _once().mark_text(
-        align="right", dx=-5, fontSize=12, color=FAINT, text="knee"
-    )
-    x = alt.XDatum(place)
-    return [rule.encode(x=x), word.encode(x=x, y=alt.YValue(10))]
+    knee = _once().transform_calculate(x=f"{place}")
+    rule = knee.mark_rule(strokeDash=[3, 3])
+    word = knee.mark_text(align="right", dx=-5, color=FAINT, text="knee")
+    whole = alt.YValue(0), alt.Y2Value("height")
+    return [rule.encode(*whole), word.encode(alt.YValue(10))]
 
 
 def points(
@@ -314,33 +273,17 @@ def points(
     groups: Sequence[str] = (),
     legend: str = "Environment",
     log: bool = False,
-    narrow: bool = False,
+    **_: bool,
 ) -> Spec:
     """On logarithmic axes if asked. Rows of the kind `limit` are a dashed line."""
-    scale, axis = alt.Scale(zero=False), alt.Axis()
+    look: Spec = {"scale": alt.Scale(zero=False)}
     if log:
-        scale = alt.Scale(
-            type="log",
-            nice=False,
-            padding=12,
-        )
-        axis = alt.Axis(format="~g")
-    base = layer().encode(
-        x=alt.X(
-            "x:Q",
-            title=across,
-            scale=scale,
-            axis=axis,
-        ),
-        y=alt.Y(
-            "value:Q",
-            title=up,
-            scale=scale,
-            axis=axis,
-        ),
-    )
-    limit = _of("limit", base).mark_line(strokeDash=[4, 3], color=FAINT)
-    return one([limit, *_marked(base, groups, legend)], narrow, 330)
+        scale = alt.Scale(type="log", nice=False, padding=12)
+        look = {"scale": scale, "axis": alt.Axis(format="~g")}
+    limit = _of("limit").mark_line(strokeDash=[4, 3], color=FAINT)
+    x = alt.X("x:Q", title=across, **look)
+    y = alt.Y("value:Q", title=up, **look)
+    return _view([limit, *_marked(groups, legend)], 330, x, y)
 
 
 def grid(
@@ -352,46 +295,29 @@ def grid(
     narrow: bool = False,
 ) -> Spec:
     """`text` at `column` in the row of each name, in its `colour` or on a ground that is the darker the higher its
-    `value`: `shades` are the limits between two. Rows with `x` and `end` are stretches of time instead."""
-    # Vega draws lines above shades, through the words in them.
-    base = layer().encode(y=_names(rows, narrow, 22, lined=not shades), tooltip=_tip())
-    if any("href" in row for row in rows):
-        base = base.encode(href=alt.Href("href:N"))
-    scale = alt.Scale(
-        type="threshold",
-        domain=list(shades),
-        range=list(theme.RAMP),
-    )
-    shade = alt.Color(
-        "value:Q",
-        scale=scale,
-        legend=alt.Legend(title=unit),
-    )
-    if any("x" in row for row in rows):
-        stretch = base.mark_rect(height=alt.RelativeBandSize(0.8))
-        x = _across(across, "x", zero=True)
-        stretch = stretch.encode(
-            x=x,
-            x2=alt.X2("end:Q"),
-            color=shade,
-        )
-        return _panels([stretch], rows, narrow, 22)
+    `value`: `shades` are the limits between two. Rows with `x` and `end` are stretches of time instead, with a legend
+    in their `unit`."""
+    rect = alt.Chart().mark_rect(stroke=GRID)
     axis = alt.Axis(orient="top", labelAngle=0)
-    base = base.encode(
-        x=alt.X(
-            "column:O",
-            title=across,
-            sort=None,
-            axis=axis,
-        )
-    )
-    text = base.mark_text(baseline="middle").encode(text=alt.Text("text:N"))
+    x = alt.X("column:O", title=across, sort=None, axis=axis)
+    ramp, legend = [GROUND, *theme.RAMP], None
+    is_timed = any("x" in row for row in rows)
+    if is_timed:
+        rect = alt.Chart().mark_rect(height=alt.RelativeBandSize(0.8))
+        rect, x = rect.encode(alt.X2("end:Q")), _across(across, "x", zero=True)
+        ramp, legend = [*theme.RAMP], alt.Legend(title=unit)
+    scale = alt.Scale(type="threshold", domain=list(shades), range=ramp)
+    layers = [rect.encode(alt.Color("value:Q", scale=scale, legend=legend))]
+    text = alt.Chart().mark_text(baseline="middle").encode(alt.Text("text:N"))
     if not shades:
-        coloured = text.encode(color=alt.Color("colour:N", scale=None))
-        return _panels([coloured], rows, narrow, 22)
-    scale.range = [GROUND, *theme.RAMP[: len(shades)]]
-    rect = base.mark_rect(stroke=GRID).encode(color=shade.legend(None))
-    return _panels([rect, text], rows, narrow, 22)
+        layers = [text.encode(alt.Color("colour:N", scale=None))]
+    elif not is_timed:
+        layers.append(text)
+    shared: list[Any] = [x, _tip()]
+    if any("href" in row for row in rows):
+        shared.append(alt.Href("href:N"))
+    # Vega draws lines above shades, through the words in them.
+    return _in_rows(layers, rows, narrow, 22, *shared, lined=not shades)
 
 
 def signals(rows: Rows, *, narrow: bool = False) -> Spec:
@@ -404,40 +330,33 @@ def signals(rows: Rows, *, narrow: bool = False) -> Spec:
     )
     axis = alt.Axis(title=None, tickCount=2, minExtent=40, maxExtent=40)
     y = alt.Y("value:Q", axis=axis, scale=alt.Scale(zero=False, nice=2))
-    base = layer().encode(x=seconds)
-    shade = _of("phase", base).mark_rect(opacity=0.12, color=SERIES[0])
-    line = base.transform_filter("datum.kind !== 'phase'")
+    shade = _of("phase").mark_rect(opacity=0.12, color=SERIES[0])
+    line = alt.Chart().transform_filter("datum.kind !== 'phase'")
     line = line.mark_line(interpolate="step-after", clip=True, color=SERIES[0])
     told = [alt.Tooltip("x:Q", title="seconds"), alt.Tooltip("value:Q")]
     layers = [
-        shade.encode(x2=alt.X2("end:Q"), tooltip=alt.Tooltip("name:N")),
-        line.encode(y=y, tooltip=told),
+        shade.encode(alt.X2("end:Q"), alt.Tooltip("name:N")),
+        line.encode(y, told),
     ]
-    view = {**_layered(layers, 40), "width": (NARROW if narrow else WIDE) - AXIS}
-    return _faceted(view, _panels_of(rows), narrow, ["y"])
+    view = _view(layers, 40, seconds)
+    return _faceted(view, _panels_of(rows), WIDTHS[narrow] - AXIS, "y")
 
 
 # ---- Layers ----------------------------------------------------------------------------------------------------------
 
 
-def layer() -> "alt.Chart":
-    """A layer without marks."""
-    return alt.Chart(alt.NamedData("rows"))
-
-
-def _of(kind: str, base: "alt.Chart") -> "alt.Chart":
+def _of(kind: str) -> "alt.Chart":
     """The rows of a kind, or of several, of which it is one."""
-    return base.transform_filter(f"indexof(datum.kind || '', {kind!r}) >= 0")
+    return alt.Chart().transform_filter(f"indexof(datum.kind || '', {kind!r}) >= 0")
 
 
-def _once() -> "alt.Chart":
-    """A layer with one mark, whatever the rows."""
-    return layer().transform_aggregate(count="count()")
+def _once(*by: str) -> "alt.Chart":
+    """A layer with one mark, or one for each value of some columns, whatever the rows."""
+    return alt.Chart().transform_aggregate(count="count()", groupby=list(by))
 
 
-def _interval(marks: "alt.Chart") -> "alt.Chart":
-    drawn: alt.Chart = marks.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
-    return drawn
+def _interval() -> tuple["alt.X", "alt.X2"]:
+    return alt.X("low:Q"), alt.X2("high:Q")
 
 
 def _tip() -> "alt.Tooltip":
@@ -445,48 +364,36 @@ def _tip() -> "alt.Tooltip":
     return alt.Tooltip("tip:N")
 
 
-def _runs(base: "alt.Chart", groups: Sequence[str], legend: str) -> "alt.Chart":
+def _runs(groups: Sequence[str], legend: str) -> "alt.Chart":
     """Runs as points by group that lead to them; of a run that is left out only the outline shows."""
     hollow = {"test": "datum.counts === false", "value": 0}
-    points = _of("run", base).mark_point(size=46, filled=True)
+    points = _of("run").mark_point(size=46, filled=True)
     drawn: alt.Chart = points.encode(
-        tooltip=_tip(),
-        href=alt.Href("href:N"),
-        color=_look(alt.Color, groups, SERIES, legend),
-        stroke=_look(alt.Stroke, groups, SERIES),
-        shape=_look(alt.Shape, groups, theme.SHAPES, legend),
-        fillOpacity=alt.FillOpacityValue(0.75, condition=hollow),
+        _tip(),
+        alt.Href("href:N"),
+        _look(alt.Color, groups, SERIES, legend),
+        _look(alt.Stroke, groups, SERIES),
+        _look(alt.Shape, groups, theme.SHAPES, legend),
+        alt.FillOpacityValue(0.75, condition=hollow),
     )
     return drawn
 
 
-def _marked(base: "alt.Chart", groups: Sequence[str], legend: str) -> list["alt.Chart"]:
+def _marked(groups: Sequence[str], legend: str) -> list["alt.Chart"]:
     """Runs as points, with a `label` above to the right of one that has it, whose ground parts it from what it covers.
-    Behind them what the axes have to show at least, which nobody sees."""
-    named = base.transform_filter("isValid(datum.label)")
-    named = named.encode(text=alt.Text("label:N"))
-    shown: Spec = {
-        "align": "left",
-        "dx": 8,
-        "dy": -8,
-        "limit": 190,
-    }
-    return [
-        _runs(base, groups, legend),
-        named.mark_text(
-            stroke=GROUND,
-            strokeWidth=4,
-            **shown,
-        ),
-        named.mark_text(**shown),
-        _of("room", base).mark_point(opacity=0),
-    ]
+    Behind them what the axes have to show at least."""
+    named = alt.Chart().transform_filter("isValid(datum.label)")
+    named = named.encode(alt.Text("label:N"))
+    place: Spec = {"align": "left", "dx": 8, "dy": -8}
+    ground = named.mark_text(stroke=GROUND, strokeWidth=4, **place)
+    room = _of("room").mark_point(opacity=0)
+    return [_runs(groups, legend), ground, named.mark_text(**place), room]
 
 
 def _look(
     channel: Any, groups: Sequence[str], looks: Sequence[Any], legend: str = ""
 ) -> Any:
-    """A channel that gives each group one of the looks, and begins anew where there are more; with a legend where
+    """A channel that gives each group one of the looks, which begin anew where there are more; with a legend where
     groups are several. Long names stand below each other."""
     if len(groups) < 2:
         return getattr(alt, f"{channel.__name__}Value")(looks[0])
@@ -494,189 +401,139 @@ def _look(
     if legend:
         is_long = max(map(len, groups)) > 22
         shown = alt.Legend(title=legend, columns=1 if is_long else alt.Undefined)
-    scale = alt.Scale(domain=list(groups), range=_looks(groups, looks))
-    return channel(
-        "group:N",
-        scale=scale,
-        legend=shown,
-    )
+    scale = alt.Scale(domain=list(groups), range=list(looks))
+    return channel("group:N", scale=scale, legend=shown)
 
 
-def _looks(groups: Sequence[str], looks: Sequence[Any]) -> list[Any]:
-    return list(islice(cycle(looks), len(groups)))
-
-
-def _spread(*, zero: bool = False) -> "alt.Scale":
+def _spread(*, zero: bool = False, top: float | None = None) -> "alt.Scale":
     """A scale of round ends. No point lies on the names at its beginning."""
-    return alt.Scale(
-        zero=zero,
-        nice=True,
-        padding=0 if zero else 6,
-    )
+    padding, most = 0 if zero else 6, top or alt.Undefined
+    return alt.Scale(zero=zero, nice=True, padding=padding, domainMax=most)
 
 
-def _across(title: str | None, column: str = "value", *, zero: bool = False) -> "alt.X":
+def _across(title: str | None, column: str = "value", **ends: Any) -> "alt.X":
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
-    return alt.X(
-        f"{column}:Q",
-        title=title,
-        scale=_spread(zero=zero),
-        axis=axis,
-    )
+    return alt.X(f"{column}:Q", title=title, scale=_spread(**ends), axis=axis)
 
 
-def _margin(band: float | None, names: "alt.Y") -> list["alt.Chart"]:
+def _margin(band: float | None) -> list["alt.Chart"]:
     """The margin within which two sides are equivalent, and the place of no difference: in each row, since names may
     stand between two."""
     if band is None:
         return []
-    line = layer().transform_aggregate(count="count()", groupby=["name"])
-    line = line.mark_rule(strokeDash=[3, 3]).encode(
-        x=alt.XDatum(0), y=names.bandPosition(0), y2=alt.Y2("name:N", bandPosition=1)
-    )
     shade = _once().mark_rect(opacity=0.14, color=SERIES[2])
-    return [shade.encode(x=alt.XDatum(-band), x2=alt.X2Datum(band)), line]
+    line = _once("name").mark_rule(strokeDash=[3, 3])
+    begin, end = alt.Y("name:N", bandPosition=0), alt.Y2("name:N", bandPosition=1)
+    return [
+        shade.encode(
+            alt.XDatum(-band),
+            alt.X2Datum(band),
+            alt.YValue(0),
+            alt.Y2Value("height"),
+        ),
+        line.encode(alt.XDatum(0), begin, end),
+    ]
 
 
 # ---- Names, panels and widths ----------------------------------------------------------------------------------------
 
 
-def _room(rows: Rows) -> int:
-    """Room for the longest name beside its row, in pixels."""
+def _in_rows(
+    layers: Sequence["alt.Chart"],
+    rows: Rows,
+    narrow: bool,
+    step: int,
+    *shared: Any,
+    gap: float = 0.0,
+    lined: bool = True,
+    apart: str = "",
+) -> Spec:
+    """The layers in a row for each name, in the order of the rows, with a line through it if `lined`; once for each
+    panel, below each other, under its name; a single one goes without. `apart` is the title of axes that panels do not
+    share: it stands once, below the last.
+
+    Names have the same room in all panels, so that plots stand in line; where that is too little they stand above their
+    rows. Columns of words leave them more room than an axis does.
+    """
     longest = max((len(row.get("name", "")) for row in rows), default=0)
-    return round(longest * LETTER) + 12
-
-
-def _stand_above(rows: Rows, narrow: bool) -> bool:
-    """Columns of words leave names more room than an axis does."""
+    room = round(longest * LETTER) + 12
     has_words = any("text" in row for row in rows)
-    most = MOST_BESIDE_WORDS if has_words else MOST_LABEL
-    return _room(rows) > (BESIDE if narrow else most)
-
-
-def _names(
-    rows: Rows, narrow: bool, step: int, gap: float = 0.0, lined: bool = True
-) -> "alt.Y":
-    """The names, in the order of the rows, each with a line through its row if `lined`. They have the same room in all
-    panels, so that plots stand in line; where that is too little they stand above their rows."""
-    axis = alt.Axis(
-        grid=lined,
-        labelColor=INK,
-        labelLimit=MOST_BESIDE_WORDS,
-    )
-    axis.minExtent = axis.maxExtent = _room(rows)
-    above = _stand_above(rows, narrow)
-    if above:
-        gap = ABOVE / (step + ABOVE)
-        axis.minExtent = axis.maxExtent = axis.labelPadding = 0
+    most = BESIDE if narrow else MOST_BESIDE_WORDS if has_words else MOST_LABEL
+    axis = alt.Axis(grid=lined, labelColor=INK, labelLimit=MOST_BESIDE_WORDS)
+    is_above = room > most
+    if is_above:
         axis.labelAlign, axis.labelOffset = "left", -step / 2 - 8
+        axis.labelPadding = room = 0
+        step += ABOVE
+        gap = ABOVE / step
+    axis.minExtent = axis.maxExtent = room
     # All of the outer padding is above, where the first name needs it.
     scale = alt.Scale(
         type="band",
         paddingInner=gap,
         paddingOuter=gap / 2,
-        align=1 if above else alt.Undefined,
+        align=1 if is_above else alt.Undefined,
     )
-    return alt.Y(
-        "name:N",
-        sort=None,
-        title=None,
-        axis=axis,
-        scale=scale,
-    )
+    names = alt.Y("name:N", sort=None, title=None, axis=axis, scale=scale)
+    view = _view(layers, {"step": step, "for": "position"}, names, *shared)
+    panels = _panels_of(rows)
+    if len(panels) < 2:
+        return view
+    width = WIDTHS[narrow] - room - GAP
+    if not apart:
+        return _faceted(view, panels, width, "y", "yOffset")
+    title = {"text": apart, "orient": "bottom", "anchor": "end"}
+    return {**_faceted(view, panels, width, "y", "yOffset", "x"), "title": title}
 
 
 def _panels_of(rows: Rows) -> list[str]:
     return list(dict.fromkeys(row["panel"] for row in rows if row.get("panel")))
 
 
-def _panels(
-    layers: Sequence["alt.Chart"],
-    rows: Rows,
-    narrow: bool,
-    step: int,
-    apart: str = "",
-) -> Spec:
-    """The layers once for each panel, below each other, under its name; a single one goes without. `apart` is the title
-    of axes that panels do not share: it stands once, below the last."""
-    above = _stand_above(rows, narrow)
-    height = step + (ABOVE if above else 0)
-    view = _layered(layers, {"step": height, "for": "position"})
-    names = _panels_of(rows)
-    if len(names) < 2:
-        return _fitted(view, narrow)
-    total = NARROW if narrow else WIDE
-    view["width"] = total - (0 if above else _room(rows)) - GAP
-    own = ["y", "yOffset", "x"] if apart else ["y", "yOffset"]
-    panels = _faceted(view, names, narrow, own)
-    if apart:
-        panels["title"] = {"text": apart, "orient": "bottom", "anchor": "end"}
-    return panels
+def _view(layers: Sequence["alt.Chart"], height: Any, *shared: Any) -> Spec:
+    """Layers with the channels that they share.
+
+    As plain values: Altair's own `layer`, `facet` and `vconcat` copy all that they hold several times, two thirds of
+    the time of a chart.
+    """
+    base, *drawn = (
+        each.to_dict(validate=False, context={"top_level": False, "data": None})
+        for each in (alt.Chart().encode(*shared), *layers)
+    )
+    return {**base, "layer": drawn, "height": height}
 
 
 def _faceted(
-    view: Spec,
-    names: Sequence[str],
-    narrow: bool,
-    own: list[str],
-    by: str = "panel",
+    view: Spec, names: Sequence[str], width: int, *own: str, by: str = "panel"
 ) -> Spec:
     """The view once for each panel, under its name, and below each other unless a panel is `by` another column; `own`
     are the scales that panels do not share."""
-    broken = {name: wrap(name, round(view["width"] / BOLD_LETTER)) for name in names}
+    broken = {name: wrap(name, round(width / BOLD_LETTER)) for name in names}
     header = {
         "title": None,
         "labelOrient": "top",
         "labelAnchor": "start",
-        "labelLimit": view["width"],
         "labelExpr": f"{json.dumps(broken)}[datum.value]",
     }
-    each = {
-        "field": by,
-        "type": "nominal",
-        "sort": list(names),
-        "header": header,
-    }
-    panels = {
+    each = {"field": by, "type": "nominal", "sort": list(names), "header": header}
+    return {
         "facet": {"row": each} if by == "panel" else each,
-        "spec": view,
+        "spec": {**view, "width": width},
         "spacing": 16,
         "resolve": {"scale": dict.fromkeys(own, "independent")},
     }
-    return _finished(panels, narrow)
 
 
-def one(layers: Sequence["alt.Chart"], narrow: bool, height: int) -> Spec:
-    """Layers in a single view, fitted to the width."""
-    return _fitted(_layered(layers, height), narrow)
-
-
-def _layered(layers: Sequence["alt.Chart"], height: Any) -> Spec:
-    """Plain values: Altair's own `layer`, `facet` and `vconcat` copy all that they hold several times, two thirds of
-    the time of a chart."""
-    drawn = []
-    for each in layers:
-        spec = each.to_dict(validate=False, context={"top_level": False})
-        del spec["data"]
-        drawn.append(spec)
-    return {"layer": drawn, "height": height}
-
-
-def _fitted(view: Spec, narrow: bool) -> Spec:
-    """A single view, fitted by Vega to the total width."""
-    fit = {"type": "fit-x", "contains": "padding"}
-    width = NARROW if narrow else WIDE
-    return _finished({**view, "width": width, "autosize": fit}, narrow)
-
-
-def _finished(spec: Spec, narrow: bool) -> Spec:
-    """With the rows and the look that all charts share; a phone's legend has room for two columns."""
+def finished(view: Spec, narrow: bool) -> Spec:
+    """What a shape gives as a specification, with the rows and the look that all charts share; a single view is fitted
+    by Vega to the total width. A phone's legend has room for two columns."""
     legend = {**theme.CONFIG["legend"], "columns": 2 if narrow else 3}
-    config = {**theme.CONFIG, "legend": legend}
-    data = {"name": "rows"}
+    fit = {"type": "fit-x", "contains": "padding"}
+    size = {} if "facet" in view else {"width": WIDTHS[narrow], "autosize": fit}
     return {
         "$schema": alt.SCHEMA_URL,
-        "data": data,
-        **spec,
-        "config": config,
+        "data": {"name": "rows"},
+        **view,
+        **size,
+        "config": {**theme.CONFIG, "legend": legend},
     }

@@ -104,10 +104,8 @@ def with_series(
         end = templating.text(
             "series.md.j2",
             post=post,
-            place=index + 1,
-            total=len(series),
-            previous=series[index - 1] if index > 0 else None,
-            next=series[index + 1] if index + 1 < len(series) else None,
+            series=series,
+            index=index,
             options=publication.options,
             campaigns=campaigns_behind(post, publication),
         )

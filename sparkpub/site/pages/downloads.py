@@ -31,15 +31,13 @@ def contents(
     for name, table in tables.items():
         if len(table) <= MOST_ROWS:
             files[f"data/{name}.csv"] = told.csv(table)
-    proofs = [item for files in publication.evidence.values() for item in files]
-    files["data/SHA256SUMS"] = "".join(
-        f"{item.sha256}  {item.address}\n" for item in proofs if item.address
-    ).encode()
-    page = templating.page(
-        "data",
-        publication,
-        files={address: len(data) for address, data in files.items()},
-        proofs=sum(item.address is not None for item in proofs),
-    )
+    proofs = [
+        f"{item.sha256}  {item.address}\n"
+        for published in publication.evidence.values()
+        for item in published
+        if item.address
+    ]
+    files["data/SHA256SUMS"] = "".join(proofs).encode()
+    page = templating.page("data", publication, files=files, proofs=len(proofs))
     files[badge.ADDRESS] = badge.of_site(publication)
     return {"data/index.md": page, **files}

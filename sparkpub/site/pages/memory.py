@@ -1,18 +1,20 @@
 """Where the machine's memory went in one run of each cell, and what of it the weights of a model leave."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
+
+import pandas as pd
 
 from sparkpub.record.identity import expected, shown
 from sparkpub.record.record import Record
 from sparkpub.record.text import rounded, spread
-from sparkpub.review.grouping import grouped
 from sparkpub.review.models import stated_sizes
 from sparkpub.review.physics import machine_of
 from sparkpub.review.speeds import Speed
 from sparkpub.site.figures.figure import Entry, TableLine
 from sparkpub.site.publication import Publication, run_address
-from sparkpub.site.study import StudiedCampaign
+from sparkpub.site.study import StudiedCampaign, records
 
 USED = "not broken down"
 PARTS = ("weights", "KV cache", "engine and other", "page cache", USED, "free")
@@ -22,36 +24,30 @@ Parts = Mapping[str, float]
 """Part of the memory to its size in GiB."""
 
 
-def ledger(whole: StudiedCampaign) -> tuple[str, list[TableLine]] | None:
+def ledger(whole: StudiedCampaign) -> tuple[str, Sequence[TableLine]] | None:
     """Which part is the largest, and a row per cell: one real run, the median by free memory, at its peak. None where
     no record says where memory went: a run beside an idle GPU used none of its."""
-    known = [
-        (run, memory_parts(run.record))
-        for run in whole.data.runs
-        if run.run_id not in whole.site.review.excluded
-    ]
-    by_cell = grouped(known, lambda item: item[0].record.cell)
-    body, every = [], []
+    found = []
+    counted = whole.site.review.campaigns[whole.data.name].counted
     for cell, label in whole.cells_here.items():
-        mine = [item for item in by_cell.get(cell, ()) if item[1]]
+        known = [(memory_parts(run.record), run) for run in counted.get(cell, ())]
+        mine = sorted(filter(itemgetter(0), known), key=lambda one: one[0]["free"])
         if mine:
-            mine.sort(key=lambda item: item[1].get("free", 0.0))
-            run, parts = mine[len(mine) // 2]
-            body.append((label, Entry(run.run_id, run_address(run)), parts))
-            every.append(parts)
-    shown = [name for name in PARTS if any(parts.get(name, 0) > 0 for parts in every)]
-    if not {*shown} - {"free"}:
+            parts, run = mine[len(mine) // 2]
+            link = Entry(run.run_id, run_address(run))
+            found.append({"Cell": label, "Run": link, **parts})
+    about = pd.DataFrame(found, columns=["Cell", "Run", *PARTS])
+    sizes = about[[*PARTS]]
+    sizes = sizes[sizes > 0].dropna(axis="columns", how="all")
+    used = sizes.drop(columns="free", errors="ignore")
+    if used.empty:
         return None
-    heads = {name: f"{name[0].upper()}{name[1:]} (GiB)" for name in shown}
-    rows: list[TableLine] = []
-    for label, link, parts in body:
-        sizes = {head: _size(parts.get(name, 0.0)) for name, head in heads.items()}
-        rows.append({"Cell": label, "Run": link, **sizes})
-    return _largest(every), rows
-
-
-def _size(size: float) -> str:
-    return f"{size:.2f}" if size > 0 else "unknown"
+    most = used.sum().idxmax()
+    amounts = spread([f"{size:.1f}" for size in sorted(used[most].dropna())], "GiB")
+    told = sizes.map("{:.2f}".format, na_action="ignore").fillna("unknown")
+    told = told.rename(columns=lambda name: f"{name[0].upper()}{name[1:]} (GiB)")
+    rows = records(about[["Cell", "Run"]].join(told))
+    return f"Most of the memory in use is {most}: {amounts}.", rows
 
 
 def memory_parts(record: Record) -> Parts:
@@ -85,18 +81,6 @@ def memory_parts(record: Record) -> Parts:
     return {**found, **rest, "free": total - used}
 
 
-def _largest(runs: list[Parts]) -> str:
-    """Which part takes most, over the runs."""
-    sizes = {
-        part: sorted(parts[part] for parts in runs if parts.get(part, 0.0) > 0)
-        for part in PARTS
-        if part != "free"
-    }
-    part = max(sizes, key=lambda name: sum(sizes[name]))
-    amounts = spread([f"{size:.1f}" for size in sizes[part]], "GiB")
-    return f"Most of the memory in use is {part}: {amounts}."
-
-
 # -- what fits -------------------------------------------------------------------------------------------------
 
 
@@ -109,48 +93,45 @@ FEWEST_BITS = 4
 
 class Fit(NamedTuple):
     """What a recipe takes of the memory. Weights that no run, checkpoint or catalogue states are the parameters in the
-    model's name times the bits of the format: `is_stated` tells."""
+    model's name times the bits of the format."""
 
     speed: Speed
     weights_gib: float
-    is_stated: bool
+    weights: str
+    """`60.8 GiB`; `~65 GiB` by the name."""
     kv_mib_per_1k: float | None
     """KV cache of 1,000 tokens of a request; None where it is not known."""
+    total_gib: float | None
+    """What a model can have on the machine; None where it is not known."""
 
     @property
-    def weights(self) -> str:
-        """`60.8 GiB`; `~65 GiB` by the name."""
-        if self.is_stated:
-            return f"{self.weights_gib:.1f} GiB"
-        return f"~{self.weights_gib:.0f} GiB"
-
-    def left(self, total: float | None) -> str:
-        """What it leaves of so many GiB."""
-        if not total:
+    def left(self) -> str:
+        """What it leaves of the memory."""
+        if not self.total_gib:
             return "not known"
-        rest = total - self.weights_gib
+        rest = self.total_gib - self.weights_gib
         return f"{rest:.0f} GiB" if rest > 0 else "does not fit"
 
 
-def fits(speeds: Iterable[Speed]) -> list[Fit]:
+def fits(publication: Publication, speeds: Iterable[Speed]) -> list[Fit]:
     """A row for each model, format and machine of which the size is known, in the order met."""
-    found = {}
+    found: dict[tuple[object, ...], Fit] = {}
     for speed in speeds:
         key = speed.model, speed.weights, speed.machine
-        if key not in found and (fit := _fit(speed)) is not None:
+        if key not in found and (fit := _fit(publication, speed)):
             found[key] = fit
-    return list(found.values())
+    return [*found.values()]
 
 
 def left(publication: Publication, speeds: Iterable[Speed]) -> list[TableLine]:
     """What weights leave of the memory: a row for each format and machine of which the size is known."""
     rows: list[TableLine] = []
-    for fit in fits(speeds):
-        total, kv = of_machine(publication, fit.speed.machine), fit.kv_mib_per_1k
+    for fit in fits(publication, speeds):
+        total, kv = fit.total_gib, fit.kv_mib_per_1k
         line = {
             "Format": fit.speed.weights,
             "Weights": fit.weights,
-            "Left": fit.left(total),
+            "Left": fit.left,
             "Memory": f"{total:.1f} GiB, {fit.speed.machine}" if total else "",
             "KV cache of 1,000 tokens": f"{rounded(kv)} MiB" if kv else "not known",
         }
@@ -158,40 +139,36 @@ def left(publication: Publication, speeds: Iterable[Speed]) -> list[TableLine]:
     return rows
 
 
-def _fit(speed: Speed) -> Fit | None:
-    record = speed.records[0]
-    known, architecture = (
-        shown(record.observed, record.metrics),
-        expected(record.requested),
-    )
-
-    def stated(fact: str) -> float | None:
-        return known.get(fact) or getattr(architecture, fact, None)
-
-    cache = stated("kv_bytes_per_token")
-    kv = None if cache is None else 1000 * cache / 2**20
-    stated_bytes = stated("weight_bytes")
-    if stated_bytes is not None:
-        return Fit(speed, stated_bytes / 2**30, True, kv)
+def _fit(publication: Publication, speed: Speed) -> Fit | None:
+    record, total = speed.records[0], of_machine(publication, speed.machine)
+    # What a run showed goes before what is known of its model.
+    facts = dict(expected(record.requested) or ())
+    facts |= shown(record.observed, record.metrics)
+    cache = facts.get("kv_bytes_per_token")
+    kv = cache and 1000 * cache / 2**20
+    if stated := facts.get("weight_bytes"):
+        size = stated / 2**30
+        return Fit(speed, size, f"{size:.1f} GiB", kv, total)
     # Of a name that says how many parameters work at once, the others are not known.
     named = stated_sizes(speed.model.name).get("")
     bits = SCALED.get(speed.weights, speed.bits)
     if bits is None or bits < FEWEST_BITS or named is None:
         return None
-    return Fit(speed, named * bits / 8 / 2**30, False, kv)
+    size = named * bits / 8 / 2**30
+    return Fit(speed, size, f"~{size:.0f} GiB", kv, total)
 
 
 def of_machine(publication: Publication, name: str) -> float | None:
     """What a model can have on a machine in GiB, as its records say, else the catalogue: of GPUs with memory of their
     own that of all of them."""
     for speed in publication.speeds.where(machine=name):
-        machine = speed.records[0].machine
-        own = [gpu.memory_total_gib or 0 for gpu in machine.gpus]
-        if not machine.unified_memory and any(own):
-            return sum(own)
-        if machine.memory_total_gib and (machine.unified_memory or not machine.gpus):
-            return machine.memory_total_gib * (machine.count or 1)
-        known = machine_of(speed.records[0])
-        if known is not None and known.memory_total_gib:
-            return known.memory_total_gib * (machine.count or 1)
+        record = speed.records[0]
+        machine = record.machine
+        own = sum(gpu.memory_total_gib or 0 for gpu in machine.gpus)
+        if own and not machine.unified_memory:
+            return own
+        is_shared = machine.unified_memory or not machine.gpus
+        usual = getattr(machine_of(record), "memory_total_gib", None)
+        if total := (is_shared and machine.memory_total_gib) or usual:
+            return total * (machine.count or 1)
     return None

@@ -13,7 +13,7 @@ from sparkpub.review import recipe
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
 from sparkpub.review.models import ModelName
-from sparkpub.review.names import parts_of
+from sparkpub.review.names import parts_of, told_apart
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, RATES, Speed
 from sparkpub.review.tables.column import TableRow
@@ -85,24 +85,24 @@ class MeasuredSetup:
     @cached_property
     def more(self) -> dict[Metric, list[float]]:
         """What explains its figures: metric to what was measured, the smallest first."""
-        named = {name: one for name, one in METRICS.items() if name.startswith(MORE)}
-        found = {metric: self._means(name) for name, metric in named.items()}
-        return {metric: means for metric, means in found.items() if means}
-
-    def _means(self, metric: str) -> list[float]:
-        """What its speeds reached, and cells of the same builds that have no rate."""
-        found = [mean for speed in self.speeds if (mean := speed.mean(metric))]
         rows = self.site.results.cell_rows
-        for campaign, model, environment in {
-            (speed.campaign, *speed.cell[:2]) for speed in self.speeds
-        }:
-            build = {"campaign": campaign, "model": model, "environment": environment}
-            rated = {
-                row.cell for rate in RATES for row in rows.where(**build, metric=rate)
-            }
-            mine = rows.where(**build, metric=metric)
-            found += [row.mean for row in mine if row.cell not in rated]
-        return sorted(found)
+        cells = {(speed.campaign, speed.cell) for speed in self.speeds}
+        # Cells of the same builds that have no rate explain it, too.
+        builds = {(campaign, *cell[:2]) for campaign, cell in cells}
+        for campaign, model, environment in builds:
+            mine = rows.where(campaign=campaign, model=model, environment=environment)
+            rated = {row.cell for row in mine if row.metric in RATES}
+            cells |= {(campaign, row.cell) for row in mine if row.cell not in rated}
+        found = {
+            metric: [
+                row.mean
+                for campaign, cell in cells
+                for row in rows.where(campaign=campaign, cell=cell, metric=name)
+            ]
+            for name, metric in METRICS.items()
+            if name.startswith(MORE)
+        }
+        return {metric: sorted(means) for metric, means in found.items() if means}
 
 
 def _size(speed: Speed) -> tuple[float, ...]:
@@ -180,22 +180,21 @@ class ModelPage:
     @cached_property
     def named(self) -> dict[Setup, str]:
         """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`. Alike ones are numbered."""
-        parts: dict[Setup, list[str]] = {}
-        for setup, (speed, *_) in self.setups.items():
+        parts = []
+        for speed, *_ in self.setups.values():
             place, *special = parts_of(
                 self.site.names.called(speed.campaign, "environment", speed.cell[1])
             )
-            more = ", ".join(word for word in special if word.upper() != speed.weights)
-            parts[setup] = [speed.weights, speed.engine, place, speed.machine, more]
-        columns = list(zip(*parts.values(), strict=True))
-        varied = [place for place, told in enumerate(columns) if len(set(told)) > 1]
+            about = [speed.weights, speed.engine, place, speed.machine]
+            more = [word for word in special if word.upper() != speed.weights]
+            parts.append(["", *filter(None, about), *more])
+        told = told_apart(parts)
         # What is special about some is nothing to call the others by.
-        if varied in ([], [len(columns) - 1]):
-            varied.insert(0, 0)
-        names = {
-            setup: ", ".join(told[place] for place in varied if told[place])
-            for setup, told in parts.items()
-        }
+        if not all(told):
+            weights = [setup.weights for setup in self.setups]
+            pairs = zip(weights, told, strict=True)
+            told = [", ".join(filter(None, pair)) for pair in pairs]
+        names = dict(zip(self.setups, told, strict=True))
         for alike in grouped(names, names.__getitem__).values():
             if len(alike) > 1:
                 for number, setup in enumerate(alike, 1):

@@ -16,14 +16,10 @@ from sparkpub.site.figures.library import Library
 from sparkpub.site.publication import Publication, cell_label, run_address
 
 ProgramRow = dict[str, Any]
-FIRST = 10
-"""Runs that the page has; a browser fetches all when a reader asks for more."""
 COLUMNS = 4
 """Metrics that the table begins with."""
 FIELDS = ("campaign", "model", "environment", "workload", "state")
 """By which the explorer filters, where runs differ in them."""
-AXES = (*FIELDS[:4], "iteration", "state")
-"""Columns of the table beside metrics, as in `explorer.js`."""
 
 
 class RunTable(NamedTuple):
@@ -53,41 +49,33 @@ def run_table(publication: Publication) -> RunTable:
     return RunTable(rows, metrics, titles, address, content)
 
 
-def explorer(library: Library, table: RunTable) -> dict[str, Any] | None:
-    """What the explorer's template needs, or None where there is no run with a metric."""
-    rows, metrics, titles, address, _ = table
+def explorer(library: Library, table: RunTable) -> dict[str, Any]:
+    """What the explorer shows first, and what a reader can tick: of each field the values in the rows with their
+    labels, where runs differ in it. Nothing where there is no run with a metric."""
+    rows, metrics = table.rows, table.metrics
     if not metrics:
-        return None
+        return {}
     having = Counter(name for row in rows for name in row)
     # The first view is of what most runs have, so that it is not empty.
     common = [one for one in metrics if 2 * having[one.name] > len(rows)] or metrics
-    across, up, columns = common[0], common[min(1, len(common) - 1)], common[:COLUMNS]
-    fields = {axis: _values(rows, axis, titles) for axis in FIELDS}
+    across, up = common[0], common[:2][-1]
     # What is special about one of several environments has no room in a legend of all campaigns.
     called = {row["environment"]: parts_of(row["environment"])[0] for row in rows}
     figure = explore.figure(rows, across, up, called)
+    fields = {}
+    for axis in FIELDS:
+        titles = table.titles if axis == "campaign" else {}
+        values = {row[axis]: titles.get(row[axis], row[axis]) for row in rows}
+        if len(values) > 1:
+            ticked = sorted(values.items(), key=lambda item: item[1].casefold())
+            fields[axis] = dict(ticked)
     return {
-        "rows": address,
-        "metrics": metrics,
         "across": across,
         "up": up,
-        "figure": library.add(replace(figure, rows_at=f"{address}#rows")),
-        "fields": {axis: keys for axis, keys in fields.items() if len(keys) > 1},
-        "axes": AXES,
-        "columns": columns,
-        "titles": titles,
-        "first": rows[:FIRST],
-        "count": len(rows),
+        "figure": library.add(replace(figure, rows_at=f"{table.address}#rows")),
+        "fields": fields,
+        "columns": common[:COLUMNS],
     }
-
-
-def _values(
-    rows: Sequence[ProgramRow], axis: str, titles: Mapping[str, str]
-) -> dict[str, str]:
-    """What readers can tick, by value: of campaigns their titles, of the others what stands in the rows."""
-    called = titles if axis == "campaign" else {}
-    found = {row[axis]: called.get(row[axis], row[axis]) for row in rows}
-    return dict(sorted(found.items(), key=lambda item: item[1].casefold()))
 
 
 def _runs(publication: Publication) -> Iterator[ProgramRow]:

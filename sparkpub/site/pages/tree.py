@@ -47,7 +47,7 @@ def pages(
     yield measure_page.FIGURES, measure_page.published(publication)
 
     explorer = programs.explorer(library, runs)
-    yield "runs/index.md", page("runs", explorer=explorer)
+    yield "runs/index.md", page("runs", explorer=explorer, table=runs)
     yield "compare/index.md", page("compare", figures=measure_page.FIGURES)
 
     yield "review/index.md", page("review", run_address=run_address)
@@ -60,7 +60,10 @@ def _owners(page: MakePage, publication: Publication) -> Iterator[tuple[str, Fil
         yield owners.LIST, page("owners", owners=found)
     for owner in found:
         if owner["is_gathered"]:
-            yield owners.source(owner["name"]), page("owner", owner=owner)
+            yield (
+                owners.source(owner["name"]),
+                page("owner", owner=owner, figure=owners.figure),
+            )
 
 
 def _front(
