@@ -1,6 +1,7 @@
 """The docs tree of a preview: what is wrong with it is said and does not stop it."""
 
 import logging
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from sparkpub.review.dataset import CampaignData, Dataset, FilesState, state_of
 from sparkpub.site.build import build, loaded, refuse
 from sparkpub.site.content import Site, SiteOptions
 
+SWITCH_SECONDS = 0.02
+"""After which a thread gives way to another. MkDocs looks at thousands of files twice a second: at Python's own 5 ms
+a build waits a quarter of a second for that."""
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 
 
@@ -16,6 +20,7 @@ class Preview:
     """Builds again and again, and keeps the data meanwhile."""
 
     def __init__(self) -> None:
+        sys.setswitchinterval(SWITCH_SECONDS)
         self._loaded: tuple[FilesState, Dataset] | None = None
         self._whole: Dataset | None = None
 

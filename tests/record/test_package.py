@@ -3,6 +3,7 @@
 import json
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,15 +18,17 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture
-def noted(monkeypatch: pytest.MonkeyPatch) -> Any:
+def noted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Sets what an installer noted in direct_url.json, in the forms of PEP 610."""
 
     def note(document: dict[str, Any] | None) -> None:
         text = None if document is None else json.dumps(document)
         found = SimpleNamespace(read_text=lambda _: text)
         monkeypatch.setattr(package, "distribution", lambda _: found)
+        package.public_source.cache_clear()
 
-    return note
+    yield note
+    package.public_source.cache_clear()
 
 
 def test_a_release_of_an_index_is_named_by_its_version(noted: Any) -> None:
