@@ -337,11 +337,12 @@ def power_limit(record: Record, limit: str) -> float | None:
 
 
 def memory_gib(record: Record) -> float | None:
-    """The memory that the GPU can use, in GiB, as the run or its machine said it, else the catalogue's."""
+    """The memory that GPUs can use together, in GiB, as the run or its machine said it, else the catalogue's."""
     machine, observed = record.machine, record.observed
     total = sum(gpu.memory_total_gib or 0.0 for gpu in machine.gpus)
     if machine.unified_memory or observed.device == "cpu":
         total = machine.memory_total_gib or 0.0
+    total *= machine.count or 1
     usual = getattr(machine_of(record), "memory_total_gib", None)
     return observed.device_total_gib or total or (usual and usual * devices(record))
 

@@ -248,6 +248,7 @@ FIGURES: dict[str, list[Row]] = {
 
 OF_SPARK = Machine(kind="dgx-spark", memory_total_gib=100.0, unified_memory=True)
 """273 GB/s of memory bandwidth, 250 TFLOP/s in 16 bits and 500 in 8, by the catalogue."""
+TWO_SPARKS = OF_SPARK.model_copy(update={"count": 2})
 WAVES = {"batch_size": 8, "requests": 9, "output_tokens": 10}
 GGUF = Observed(
     engine="llama.cpp",
@@ -322,6 +323,7 @@ MODELS: dict[str, list[Row]] = {
     ],
     "does-not-fit": [
         (dense(1.0, 100 * GIB), {}, None),
+        (dense(1.0, 200 * GIB) | {"machine": TWO_SPARKS}, {}, None),
         (
             dense(1.0, 90 * GIB, metrics={"kv_cache_gib": 11.0}),
             {},
