@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from importlib import import_module
+from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -67,9 +68,17 @@ def _pool() -> ProcessPoolExecutor:
 
 
 def _prepare() -> None:
-    """Ctrl-C is for the build itself."""
+    """Ctrl-C is for the build itself, and a build that is killed leaves nobody who waits for work."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_build, daemon=True).start()
     spare_memory()
+
+
+def _end_with_build() -> None:
+    build = multiprocessing.parent_process()
+    assert build is not None
+    build.join()
+    os._exit(1)
 
 
 def spare_memory() -> None:

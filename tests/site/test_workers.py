@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from operator import itemgetter
@@ -37,6 +39,14 @@ def test_what_nobody_has_begun_is_done_here(tmp_path: Path) -> None:
     assert {result() for result in results} == {os.getpid()}
     fifo.write_text("go on")
     assert waiting() == "go on"
+
+
+def test_a_build_that_is_killed_leaves_no_process() -> None:
+    """The other one holds the pipe open for as long as it lives."""
+    code = "import os; from sparkpub.site import workers; workers._CORES = 2; done = workers.begin(os.getpid)"
+    code += "; import time; time.sleep(1); print(done(), flush=True); os.kill(os.getpid(), 9)"
+    argv = [sys.executable, "-c", code]
+    subprocess.run(argv, check=False, stdout=subprocess.PIPE, timeout=20)
 
 
 def test_a_problem_elsewhere_is_a_problem_here(monkeypatch: pytest.MonkeyPatch) -> None:
